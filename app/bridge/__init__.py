@@ -1,0 +1,1 @@
+"""The only code that sees both buckets: who is calling, which store, and what spans files."""

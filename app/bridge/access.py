@@ -1,0 +1,127 @@
+"""A caller's own store: opened when needed, each opening on record."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from app import telemetry
+from app.bridge import layout
+from app.bridge.callers import Call, Caller, judge
+from app.bridge.strongroom import Strongroom
+from app.crypto.tokens import Token
+from app.db import files
+from app.db.context import Actor, system_actor
+from app.db.owner.store import OwnerStore
+from app.db.pool import StoreClosedError
+from app.db.registry import statements as sql
+from app.db.registry.store import RegistryTransactor
+from app.errors import NotPermittedError, StoreBusyError, StoreError
+from app.ids import SessionId, UserId
+from app.owner import access
+from app.registry import roles
+from app.registry.roles import Capability
+
+T = TypeVar("T")
+_TRIES: Final = 3
+
+
+async def authenticate(room: Strongroom, token: Token) -> Caller:
+    """Whoever a token's secret says; read anew, never remembered.
+
+    Raises:
+        InvalidCredentialsError: It does not hold.
+    """
+    row = await room.stores.registry.one(sql.FIND_CREDENTIAL, session_id=token.id)
+    return judge(row, token, room.clock(), room.settings.cookie_idle_hours)
+
+
+async def require_capability(room: Strongroom, caller: Caller, capability: Capability) -> None:
+    """Refuse a caller whose role does not hold a capability; an administrator's holds all.
+
+    Raises:
+        NotPermittedError: It does not.
+    """
+    if caller.role_id == roles.ADMIN:
+        return
+    held = await room.stores.registry.one(
+        sql.FIND_CAPABILITY, role_id=caller.role_id, capability=capability
+    )
+    if held is None:
+        raise NotPermittedError
+
+
+async def with_own(
+    room: Strongroom, caller: Caller, call: Call, work: Callable[[OwnerStore], Awaitable[T]]
+) -> T:
+    """Do something with the caller's own store, unlocking it first when it is locked.
+
+    A store that idle locking closes under the work was not written; it is opened again.
+
+    Raises:
+        StoreLockedError: This credential cannot open it.
+        StoreError: The store is in trouble; which, says its type.
+    """
+    caller.require_key_way()
+    for _ in range(_TRIES):
+        try:
+            store = await open_own(room, caller, call)
+            return await work(store)
+        except StoreClosedError:
+            # Closed meanwhile, and nothing was done: the caller is judged anew.
+            caller = await authenticate(room, caller.token)
+    raise StoreBusyError
+
+
+async def open_own(room: Strongroom, caller: Caller, call: Call) -> OwnerStore:
+    """The caller's own store, open."""
+    store, is_new = await room.stores.open(caller.account, caller.take_key)
+    if is_new:
+        way: access.Way = "session" if caller.is_human else "token"
+        await record_opening(
+            room, caller.user_id, store, way, caller.session_id, caller.agent_id, call
+        )
+    return store
+
+
+async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column
+    room: Strongroom,
+    user_id: UserId,
+    store: OwnerStore,
+    way: access.Way,
+    session_id: SessionId | None,
+    agent_id: str | None,
+    call: Call,
+) -> None:
+    """Write an opening into the member's own log, and what of it the operator may see.
+
+    A store that can be read but not written, as on a full disk, is still read.
+    """
+    actor = Actor("system", "strongroom", call.action, user_id, call.request_id, call.trace_id)
+    try:
+        await store.write(
+            lambda tx: access.record_access(
+                tx, way=way, session_id=session_id, agent_id=agent_id, network=call.network
+            ),
+            actor,
+        )
+        await refresh_mirror(room, user_id)
+    except StoreError as error:
+        telemetry.request_failed(call.action, error.code, call.request_id)
+
+
+async def refresh_mirror(room: Strongroom, user_id: UserId) -> None:
+    """Tell the registry the store's size and version, for the operator."""
+    path = room.settings.user_file(user_id)
+    size = await room.stores.on_thread(lambda: files.size(path))
+    version = ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
+
+    def write(tx: RegistryTransactor) -> None:
+        tx.run(
+            sql.SET_STORE_MIRROR,
+            user_id=user_id,
+            store_bytes=size,
+            schema_version=version,
+            schema_check="ok",
+            now=tx.now_ms,
+        )
+
+    await room.stores.registry.write(write, system_actor("mirror"))

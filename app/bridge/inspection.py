@@ -1,0 +1,238 @@
+"""What can be told of a root from outside: by whoever may read its files, without any key.
+
+Reads alone, and needs neither the server's lock nor its leave. A store is looked at under
+its shared lock, as by any process that has it open: none is exchanged or erased meanwhile.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from app.bridge import layout
+from app.bridge.stores import OPEN
+from app.clock import Clock, system_clock
+from app.db import files
+from app.db.files import Kind
+from app.db.locks import LockFile
+from app.db.owner.store import OwnerReader
+from app.db.registry import statements as sql
+from app.db.registry.rows import AccountRow
+from app.db.registry.store import RegistryReader
+from app.errors import StartError, StoreBusyError, StoreError, StoreMigratingError
+from app.ids import UserId, is_uuid
+from app.owner import identity
+from app.runtime import steps
+from app.settings import Settings
+
+OLDER: Final = "older"
+"""The version of a store that waits to be brought up to date."""
+
+Progress = Callable[[int, int], None]
+"""Told how many files are done, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong."""
+
+    file: str
+    """Name of the file in `database/`."""
+    detail: str
+    """What is wrong with it, in words; names of tables and indexes, never content."""
+
+
+@dataclass(slots=True)
+class Inspection:
+    """What an inspection saw."""
+
+    members: int = 0
+    versions: dict[str, int] = field(default_factory=dict)
+    """How many plain members' stores are at each version, as `1.1`: one number a bucket."""
+    sealed: int = 0
+    """Encrypted stores: there, but nobody here can open them."""
+    busy: int = 0
+    """Stores that an operation of their own has just now: not looked at."""
+    findings: list[Finding] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def reading(settings: Settings, clock: Clock = system_clock) -> Iterator[RegistryReader]:
+    """Read the registry of a root, whether or not it is served; each statement sees the present.
+
+    Yields:
+        The reader.
+
+    Raises:
+        StartError: Nobody made this root yet, or its files are not this user's to read.
+        StoreError: system.db is in trouble; which, says its type.
+    """
+    with _locks(settings) as locks, _registry(settings, locks, clock) as reader:
+        yield reader
+
+
+@contextlib.contextmanager
+def _locks(settings: Settings) -> Iterator[LockFile]:
+    if not settings.system_file.exists():
+        reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
+        raise StartError(reason)
+    try:
+        locks = LockFile(settings.stores_lock_file)
+    except OSError as error:
+        reason = f"{settings.stores_lock_file}: {error.strerror}."
+        raise StartError(reason) from error
+    try:
+        yield locks
+    finally:
+        locks.close()
+
+
+@contextlib.contextmanager
+def _registry(settings: Settings, locks: LockFile, clock: Clock) -> Iterator[RegistryReader]:
+    locks.acquire_shared(layout.SYSTEM_LOCK)
+    try:
+        connection = files.open_handle(
+            settings.system_file,
+            None,
+            layout.SYSTEM_KIND,
+            clock,
+            reader=True,
+            denied_tables=layout.owner_tables(),
+        )
+        try:
+            yield RegistryReader(connection)
+        finally:
+            connection.close()
+    finally:
+        locks.release_shared(layout.SYSTEM_LOCK)
+
+
+def inspect(
+    settings: Settings, progress: Progress = lambda _done, _all: None, clock: Clock = system_clock
+) -> Inspection:
+    """Compare system.db and every plain store with what they should be, and rows with files.
+
+    Args:
+        settings: Where.
+        progress: Told after each file.
+        clock: The time.
+
+    Returns:
+        What was seen; without findings, all that can be told is well.
+
+    Raises:
+        StartError: Nobody made this root yet, or its files are not this user's to read.
+        StoreBusyError: An operation of its own has system.db.
+    """
+    seen = Inspection()
+    with _locks(settings) as locks:
+        inspector = _Inspector(settings, locks, clock, seen)
+        inspector.look_at_system(progress)
+    return seen
+
+
+@dataclass(frozen=True, slots=True)
+class _Inspector:
+    settings: Settings
+    locks: LockFile
+    clock: Clock
+    seen: Inspection
+
+    def look_at_system(self, progress: Progress) -> None:
+        path = self.settings.system_file
+        try:
+            with _registry(self.settings, self.locks, self.clock) as reader:
+                self._look_into(path, layout.SYSTEM_KIND)
+                progress(1, 1)
+                self._look_at_members(reader, progress)
+        except StoreMigratingError:
+            self._find(path, "It is older than the program: the next start brings it up to date.")
+        except StoreBusyError:
+            raise
+        except StoreError as error:
+            self._find(path, str(error))
+
+    def _look_at_members(self, reader: RegistryReader, progress: Progress) -> None:
+        rows = reader.all(sql.LIST_ALL_ACCOUNTS)
+        self.seen.members = len(rows)
+        for place, row in enumerate(rows, start=2):
+            self._look_at_member(reader, row)
+            progress(place, len(rows) + 1)
+        known = {row.id for row in rows}
+        for user_id in self._ids_of_files() - known:
+            self._look_at_stray(reader, user_id)
+
+    def _look_at_member(self, reader: RegistryReader, row: AccountRow) -> None:
+        try:
+            self.locks.acquire_shared(row.lock_number)
+        except StoreBusyError:
+            self.seen.busy += 1
+            return
+        try:
+            # Read again under the lock: the member may have gone, or changed, meanwhile.
+            present = reader.one(sql.FIND_ACCOUNT, user_id=row.id)
+            if present is None or present.store_state != OPEN:
+                self.seen.busy += present is not None
+                return
+            self._look_at_store(present)
+        finally:
+            self.locks.release_shared(row.lock_number)
+
+    def _look_at_store(self, row: AccountRow) -> None:
+        path = self.settings.user_file(row.id)
+        if not path.exists():
+            self._find(path, "The member's file is missing.")
+        elif not files.size(path):
+            self._find(path, "The member's file is empty.")
+        elif row.encrypted:
+            self.seen.sealed += 1
+        else:
+            self._look_at_plain(path, row)
+
+    def _look_at_plain(self, path: Path, row: AccountRow) -> None:
+        try:
+            version = self._version(path, row)
+            self.seen.versions[version] = self.seen.versions.get(version, 0) + 1
+            if version != OLDER:
+                self._look_into(path, layout.MEMBER_KIND)
+        except StoreBusyError:
+            self.seen.busy += 1
+        except StoreError as error:
+            self._find(path, str(error))
+
+    def _version(self, path: Path, row: AccountRow) -> str:
+        """The version of a plain store that is the member's own."""
+        try:
+            connection = files.open_handle(path, None, layout.MEMBER_KIND, self.clock, reader=True)
+        except StoreMigratingError:
+            return OLDER
+        try:
+            identity.require_identity(OwnerReader(connection), row.id, frozenset())
+        finally:
+            connection.close()
+        return ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
+
+    def _look_into(self, path: Path, kind: Kind) -> None:
+        for line in files.integrity(path, None, kind, self.clock):
+            self._find(path, line)
+        for name in files.drift(path, None, kind, self.clock):
+            self._find(path, f"The schema differs: {name}.")
+
+    def _look_at_stray(self, reader: RegistryReader, user_id: UserId) -> None:
+        """A file without a row, unless a sign-up or an erasure is under way."""
+        # In this order: the step that ends a sign-up makes the row and ends the record.
+        if any(record.subject == user_id for record in steps.list_open(reader)):
+            return
+        if reader.one(sql.FIND_ACCOUNT, user_id=user_id) is not None:
+            return
+        path = self.settings.user_file(user_id)
+        if path.exists():
+            self._find(path, "The file belongs to no member.")
+
+    def _ids_of_files(self) -> set[UserId]:
+        names = {path.name.partition(".")[0] for path in self.settings.database.glob("*.db")}
+        return {UserId(name) for name in names if is_uuid(name)}
+
+    def _find(self, path: Path, detail: str) -> None:
+        self.seen.findings.append(Finding(path.name, detail))

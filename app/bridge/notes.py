@@ -1,0 +1,112 @@
+"""Notes where their path says: the caller's own store, or the group's."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, TypeVar
+
+from app.bridge.access import with_own
+from app.bridge.callers import Call, Caller
+from app.bridge.strongroom import Strongroom
+from app.db import files
+from app.db.owner.store import OwnerReader, OwnerTransactor
+from app.errors import DifferentRootsError, NotPermittedError, QuotaExceededError
+from app.owner import search as searching
+from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
+from app.owner.search import HitRow
+
+T = TypeVar("T")
+SearchScope = Literal["own", "shared", "all"]
+_WRITE_SCOPES: Final = {USER_MEMORY: "memory:write", SHARED_MEMORY: "shared:write"}
+
+
+async def read(
+    room: Strongroom, caller: Caller, call: Call, ref: PathRef, work: Callable[[OwnerReader], T]
+) -> T:
+    """Read in the store that a path names.
+
+    Raises:
+        StoreLockedError: It is the caller's own, and this credential cannot open it.
+    """
+    if ref.root == SHARED_MEMORY:
+        return await room.stores.group.read(work)
+    return await with_own(room, caller, call, lambda store: store.read(work))
+
+
+def require_may_write(caller: Caller, ref: PathRef) -> None:
+    """Refuse a credential that was not made for writing there.
+
+    Raises:
+        NotPermittedError: Its scopes do not reach there, or it is an agent's and others
+            would read what it writes.
+    """
+    if not caller.has_scope(_WRITE_SCOPES[ref.root]):
+        raise NotPermittedError
+    if ref.root == SHARED_MEMORY and caller.is_agent:
+        raise NotPermittedError
+
+
+async def write(  # noqa: PLR0913 - the parts of one write
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    ref: PathRef,
+    work: Callable[[OwnerTransactor], T],
+    *,
+    adds_bytes: int = 0,
+) -> T:
+    """Write in the store that a path names, durably.
+
+    Args:
+        room: The service.
+        caller: Who writes.
+        call: The request.
+        ref: Where.
+        work: What; one transaction.
+        adds_bytes: How much it may add, held against the member's quota.
+
+    Raises:
+        NotPermittedError: See `require_may_write`.
+        QuotaExceededError: The member's file would pass its quota; nothing was written.
+    """
+    require_may_write(caller, ref)
+    actor = caller.actor(call)
+    if ref.root == SHARED_MEMORY:
+        return await room.stores.group.write(work, actor)
+    if adds_bytes and caller.quota_bytes is not None:
+        path = room.settings.user_file(caller.user_id)
+        size = await room.stores.on_thread(lambda: files.size(path))
+        if size + adds_bytes > caller.quota_bytes:
+            raise QuotaExceededError
+    return await with_own(room, caller, call, lambda store: store.write(work, actor))
+
+
+def require_one_root(one: PathRef, other: PathRef) -> None:
+    """Refuse to carry text from one audience to another by a move.
+
+    Raises:
+        DifferentRootsError: The two paths are in different roots.
+    """
+    if one.root != other.root:
+        raise DifferentRootsError
+
+
+async def search(  # noqa: PLR0913, PLR0917 - the parts of one search
+    room: Strongroom, caller: Caller, call: Call, q: str, scope: SearchScope, limit: int
+) -> list[HitRow]:
+    """Search the caller's own notes, the group's, or both; best first, paths with their root."""
+    hits: list[HitRow] = []
+    if scope != "shared":
+        own = await with_own(
+            room,
+            caller,
+            call,
+            lambda store: store.read(lambda reader: searching.search(reader, q, limit)),
+        )
+        hits += _rooted(USER_MEMORY, own)
+    if scope != "own":
+        shared = await room.stores.group.read(lambda reader: searching.search(reader, q, limit))
+        hits += _rooted(SHARED_MEMORY, shared)
+    return sorted(hits, key=lambda hit: hit.score, reverse=True)[:limit]
+
+
+def _rooted(root: str, hits: Sequence[HitRow]) -> list[HitRow]:
+    return [hit._replace(path=PathRef(root, hit.path).display) for hit in hits]

@@ -1,0 +1,100 @@
+"""The first administrator: made by whoever reads `database/setup.token`."""
+
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Final
+
+from app.bridge.callers import Call
+from app.bridge.signup import NewMember, SignedUp, sign_up
+from app.bridge.strongroom import Strongroom, anonymous
+from app.crypto import tokens
+from app.db.registry import statements as sql
+from app.db.registry.store import RegistryReader, RegistryTransactor
+from app.errors import AlreadySetUpError, InvalidCredentialsError, TooManyAttemptsError
+from app.ids import new_uuid7
+
+TRIES_MAX: Final = 10
+_TRIES: Final = "setup_tries"
+_RETRY_AFTER_S: Final = 3_600
+
+
+def write_token(path: Path, now_ms: int) -> None:
+    """Put a new token into its file, 0600; the one before it is void."""
+    text = tokens.mint("setup", new_uuid7(now_ms)).text()
+    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(descriptor, text.encode() + b"\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    new.replace(path)
+
+
+def _read_token(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _count(reader: RegistryReader) -> int:
+    row = reader.one(sql.COUNT_ACCOUNTS)
+    return row.value if row else 0
+
+
+def _require_nobody(reader: RegistryReader) -> None:
+    if _count(reader):
+        raise AlreadySetUpError
+
+
+async def require_token(room: Strongroom, presented: str, call: Call) -> None:
+    """Judge a setup token, before anything else of the request.
+
+    Raises:
+        AlreadySetUpError: There is an administrator already.
+        InvalidCredentialsError: It is not the token.
+        TooManyAttemptsError: Ten were wrong; a restart makes a new token.
+    """
+    registry = room.stores.registry
+
+    def find(reader: RegistryReader) -> int:
+        _require_nobody(reader)
+        row = reader.one(sql.FIND_CONFIG, key=_TRIES)
+        return int(row.value) if row else 0
+
+    tries = await registry.read(find)
+    if tries >= TRIES_MAX:
+        raise TooManyAttemptsError(_RETRY_AFTER_S)
+    path = room.settings.setup_token_file
+    wanted = await room.stores.on_thread(lambda: _read_token(path))
+    given = presented.encode("utf-8", "surrogatepass")
+    if wanted and hmac.compare_digest(given, wanted.encode()):
+        return
+
+    def fail(tx: RegistryTransactor) -> None:
+        tx.run(sql.SET_CONFIG, key=_TRIES, value=str(find(tx) + 1), now=tx.now_ms)
+
+    await registry.write(fail, anonymous(call))
+    raise InvalidCredentialsError
+
+
+async def set_up(room: Strongroom, new: NewMember, call: Call) -> SignedUp:
+    """Make the first administrator; `require_token` has judged the caller.
+
+    Raises:
+        AlreadySetUpError: Somebody else was first.
+    """
+    path = room.settings.setup_token_file
+    # The token's own file is the claim: it is taken away in the step that makes the row,
+    # so of two callers with the right token one finds nobody, the other somebody.
+    made = await sign_up(room, new, call, anonymous(call), _require_nobody)
+    await room.stores.on_thread(lambda: path.unlink(missing_ok=True))
+    return made
+
+
+def reset_tries(tx: RegistryTransactor) -> None:
+    """Ten more tries, with a new token."""
+    tx.run(sql.SET_CONFIG, key=_TRIES, value="0", now=tx.now_ms)

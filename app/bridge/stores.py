@@ -1,0 +1,341 @@
+"""Which stores this process has unlocked and open, and how they are let go.
+
+Unlocked and open are two things. An unlocked store keeps its key and a shared lock until
+it is locked; its handles come and go with the pool.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
+
+from app import telemetry
+from app.bridge import layout
+from app.clock import Clock
+from app.crypto.keys import Key
+from app.db import files
+from app.db.context import Actor
+from app.db.files import Connection
+from app.db.locks import LockFile
+from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
+from app.db.pool import Handles, Pool, StoreClosedError, budget_for, descriptors_allowed
+from app.db.registry import statements as sql
+from app.db.registry.store import RegistryReader, RegistryStore, RegistryTransactor
+from app.db.writer import Lane, Writer
+from app.errors import (
+    StoreBusyError,
+    StoreDamagedError,
+    StoreLockedError,
+    StoreMigratingError,
+    StoreSwappedError,
+)
+from app.ids import DekId, UserId
+from app.owner import identity
+from app.settings import Settings
+
+T = TypeVar("T")
+_OPENING_THREADS: Final = 4
+OPEN: Final = "open"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAccount:
+    """What the registry says of a member's store, read with the credential."""
+
+    user_id: UserId
+    encrypted: bool
+    dek_id: DekId | None
+    file_salt: bytes | None
+    lock_number: int
+    state: str
+    generation: int
+
+
+@dataclass(slots=True, eq=False)
+class UnlockedStore:
+    """A member's store that this process may open: its key, its lock, its handles."""
+
+    account: StoreAccount
+    key: Key | None
+    store: OwnerStore
+
+    @property
+    def last_used(self) -> float:
+        """Monotonic seconds of its last use."""
+        return self.store.handles.last_used
+
+
+@dataclass(slots=True)
+class Hold:
+    """One operation's hold of a store that it has alone."""
+
+    must_finish: bool = False
+    """Set at the point of no return: what fails after it is finished, never undone."""
+
+
+def require_in_service(state: str) -> None:
+    """Refuse a store that an operation of its own has taken.
+
+    Raises:
+        StoreMigratingError: It is being migrated.
+        StoreBusyError: Any other operation.
+    """
+    if state == "migrating":
+        raise StoreMigratingError
+    if state != OPEN:
+        raise StoreBusyError
+
+
+class Stores:
+    """The registry, the group's store, and the members' stores unlocked in this process."""
+
+    def __init__(self, settings: Settings, clock: Clock, locks: LockFile) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.locks = locks
+        budget = settings.handle_budget or budget_for(descriptors_allowed())
+        self.pool = Pool(budget)
+        self._writer = Writer(
+            threads=settings.writer_threads,
+            nice=settings.writer_nice,
+            batch_max=settings.commit_batch_max,
+            slice_ms=settings.commit_slice_ms,
+        )
+        self._readers = ThreadPoolExecutor(settings.reader_threads, "reader")
+        self._openers = ThreadPoolExecutor(_OPENING_THREADS, "opener")
+        self._members: dict[UserId, UnlockedStore] = {}
+        self._gates: WeakValueDictionary[UserId, asyncio.Lock] = WeakValueDictionary()
+        locks.acquire_shared(layout.SYSTEM_LOCK)
+        system_lane = self._lane(layout.SYSTEM_LOCK)
+        self.registry: RegistryStore = RegistryStore(
+            handles=self._system_handles(layout.owner_tables()),
+            lane=system_lane,
+            writer=self._writer,
+            threads=self._readers,
+            reader=RegistryReader,
+            transactor=RegistryTransactor,
+        )
+        self.group: OwnerStore = OwnerStore(
+            handles=self._system_handles(layout.registry_tables()),
+            lane=system_lane,
+            writer=self._writer,
+            threads=self._readers,
+            reader=OwnerReader,
+            transactor=OwnerTransactor,
+        )
+
+    def _lane(self, lock_number: int) -> Lane:
+        wait_s = self._settings.write_wait_s
+        return Lane(lambda: self.locks.write_lock(lock_number, wait_s))
+
+    def _system_handles(self, denied: frozenset[str]) -> Handles:
+        path = self._settings.system_file
+
+        def open_handle(reader: bool) -> Connection:  # noqa: FBT001 - the pool's protocol
+            return files.open_handle(
+                path,
+                None,
+                layout.SYSTEM_KIND,
+                self._clock,
+                reader=reader,
+                denied_tables=denied,
+            )
+
+        return Handles(self.pool, open_handle, is_pinned=True)
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """Run file work on one of the opening threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._openers, work)
+
+    def find(self, user_id: UserId, generation: int) -> OwnerStore | None:
+        """The member's store if it is unlocked here and still of this generation."""
+        found = self._members.get(user_id)
+        if found is None or found.account.generation != generation:
+            return None
+        return found.store
+
+    def unlocked(self) -> dict[UserId, UnlockedStore]:
+        """Those unlocked here now; a copy."""
+        return dict(self._members)
+
+    async def open(
+        self, account: StoreAccount, take_key: Callable[[], Key | None]
+    ) -> tuple[OwnerStore, bool]:
+        """The member's store, unlocked now if it was not; and whether it was unlocked now.
+
+        Args:
+            account: As read with the credential.
+            take_key: Gives the data key when it is needed; None for a plain file.
+
+        Raises:
+            StoreBusyError: An operation of its own has it.
+            StoreDamagedError: The file, or what of it can be told.
+            StoreSwappedError: Another store's file stands in its place.
+        """
+        require_in_service(account.state)
+        found = self.find(account.user_id, account.generation)
+        if found is not None:
+            return found, False
+        async with self._gate(account.user_id):
+            found = self.find(account.user_id, account.generation)
+            if found is not None:
+                return found, False
+            await self._let_go(account.user_id)
+            unlocked = await self._unlock(account, take_key())
+            self._members[account.user_id] = unlocked
+            telemetry.store_opened(account.user_id)
+            return unlocked.store, True
+
+    async def _unlock(self, account: StoreAccount, key: Key | None) -> UnlockedStore:
+        if account.encrypted and key is None:
+            raise StoreLockedError
+        try:
+            self.locks.acquire_shared(account.lock_number)
+        except BaseException:
+            _zero(key)
+            raise
+        try:
+            # Read again under the lock: whoever takes a store moves its generation first.
+            present = await self.registry.one(sql.FIND_ACCOUNT, user_id=account.user_id)
+            if present is None:
+                raise StoreBusyError
+            require_in_service(present.store_state)
+            if present.store_generation != account.generation:
+                raise StoreClosedError
+            store = self._member_store(account, key)
+            try:
+                await store.read(lambda reader: _require_own(reader, account))
+            except StoreDamagedError as error:
+                await self.on_thread(store.handles.close)
+                raise await self._told_apart(error, account) from error
+            except BaseException:
+                await self.on_thread(store.handles.close)
+                raise
+        except BaseException:
+            _zero(key)
+            self.locks.release_shared(account.lock_number)
+            raise
+        return UnlockedStore(account, key, store)
+
+    async def _told_apart(self, error: StoreDamagedError, account: StoreAccount) -> Exception:
+        """Damaged, or another store's file: the salt it begins with tells."""
+        salt = error.file_salt
+        if not salt or salt == account.file_salt:
+            return error
+        owner = await self.registry.read(
+            lambda reader: reader.one(sql.FIND_OWNER_OF_SALT, file_salt=salt)
+        )
+        return StoreSwappedError() if owner is not None else error
+
+    def _member_store(self, account: StoreAccount, key: Key | None) -> OwnerStore:
+        path = self._settings.user_file(account.user_id)
+
+        def open_handle(reader: bool) -> Connection:  # noqa: FBT001 - the pool's protocol
+            return files.open_handle(path, key, layout.MEMBER_KIND, self._clock, reader=reader)
+
+        return OwnerStore(
+            handles=Handles(self.pool, open_handle),
+            lane=self._lane(account.lock_number),
+            writer=self._writer,
+            threads=self._readers,
+            reader=OwnerReader,
+            transactor=OwnerTransactor,
+        )
+
+    async def lock(self, user_id: UserId) -> None:
+        """Let a member's store go in this process: handles closed, key zeroed, lock released."""
+        async with self._gate(user_id):
+            await self._let_go(user_id)
+
+    async def _let_go(self, user_id: UserId) -> None:
+        unlocked = self._members.pop(user_id, None)
+        if unlocked is None:
+            return
+        await self.on_thread(lambda: unlocked.store.handles.close(interrupt=True))
+        _zero(unlocked.key)
+        self.locks.release_shared(unlocked.account.lock_number)
+        telemetry.store_locked(user_id)
+
+    @contextlib.asynccontextmanager
+    async def taken(
+        self, user_id: UserId, lock_number: int, state: str, actor: Actor
+    ) -> AsyncIterator[Hold]:
+        """Have a member's store alone, closed in every process, its key zeroed.
+
+        State and generation are committed first, so every process lets go; then the
+        exclusive lock is waited for. Left, the store is in service again, unless the
+        operation passed its point of no return and failed: then the janitor finishes it.
+
+        Raises:
+            StoreBusyError: Somebody has it already, or it was not let go in time; nothing
+                was changed.
+        """
+        begun = await self.registry.write(
+            lambda tx: tx.run(sql.BEGIN_STORE_STATE, user_id=user_id, store_state=state), actor
+        )
+        if not begun:
+            raise StoreBusyError
+        try:
+            await self.lock(user_id)
+            wait_s = self._settings.exclusive_wait_s
+            await self.on_thread(lambda: self.locks.acquire_exclusive(lock_number, wait_s))
+        except BaseException:
+            await self._end_state(user_id, state, actor)
+            raise
+        hold = Hold()
+        try:
+            yield hold
+            hold.must_finish = False
+        finally:
+            # In service before the lock is free: a free lock with a state means a crash.
+            if not hold.must_finish:
+                await self._end_state(user_id, state, actor)
+            self.locks.release_exclusive(lock_number)
+
+    async def _end_state(self, user_id: UserId, state: str, actor: Actor) -> None:
+        await self.registry.write(
+            lambda tx: tx.run(sql.END_STORE_STATE, user_id=user_id, store_state=state), actor
+        )
+
+    def _gate(self, user_id: UserId) -> asyncio.Lock:
+        gate = self._gates.get(user_id)
+        if gate is None:
+            gate = self._gates[user_id] = asyncio.Lock()
+        return gate
+
+    def idle_since(self, seconds: float) -> list[UserId]:
+        """Members whose store nobody used here for so long."""
+        before = time.monotonic() - seconds
+        return [user_id for user_id, s in self._members.items() if s.last_used < before]
+
+    async def warm(self) -> None:
+        """Open the handles that every request needs, before the first one."""
+        await asyncio.gather(
+            self.registry.read(lambda reader: reader.all(sql.LIST_ROLES)),
+            self.group.read(identity.get_identity),
+        )
+
+    async def close(self) -> None:
+        """Finish writes, close everything, zero every key."""
+        for user_id in list(self._members):
+            await self.lock(user_id)
+        await self.on_thread(self.group.handles.close)
+        await self.on_thread(self.registry.handles.close)
+        self.locks.release_shared(layout.SYSTEM_LOCK)
+        await asyncio.to_thread(self._writer.close)
+        self._readers.shutdown()
+        self._openers.shutdown()
+
+
+def _require_own(reader: OwnerReader, account: StoreAccount) -> None:
+    dek_ids = frozenset({account.dek_id}) if account.dek_id else frozenset[DekId]()
+    identity.require_identity(reader, account.user_id, dek_ids)
+
+
+def _zero(key: Key | None) -> None:
+    if key is not None:
+        key.zero()

@@ -1,0 +1,42 @@
+"""The command line, one module a noun. Acts through the control socket beside a running server.
+
+A command module imports what is heavy inside its commands, for every call of the program
+imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
+"""
+
+import typer
+
+from app import telemetry
+from app.cli import check, init, lock, serve, supervisor, user
+from app.errors import StrongroomError
+
+
+def build() -> typer.Typer:
+    """Put the commands together; a new noun adds its line here."""
+    commands = typer.Typer(
+        name="strongroom",
+        help="A storage service for a small trusted group.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,  # they print the locals, keys among them
+    )
+    commands.command("serve")(serve.serve)
+    commands.command("worker", hidden=True)(serve.worker)
+    commands.command("init")(init.init)
+    commands.add_typer(user.build(), name="user")
+    commands.command("lock")(lock.lock)
+    commands.command("check")(check.check)
+    return commands
+
+
+def main() -> None:
+    """Run the command that the arguments name, and end the process with its exit code."""
+    telemetry.configure(level="warning")
+    try:
+        build()()
+    except StrongroomError as error:
+        typer.echo(str(error), err=True)
+        raise SystemExit(supervisor.EXIT_CANNOT) from error
+    except Exception as error:  # the boundary of the whole process
+        telemetry.unexpected("command", error)
+        raise SystemExit(supervisor.EXIT_CANNOT) from error

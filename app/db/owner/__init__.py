@@ -1,0 +1,1 @@
+"""One owner's content, the same in every file that has it. Never a registry table."""

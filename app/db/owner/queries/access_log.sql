@@ -1,0 +1,9 @@
+-- name: add_access
+-- One opening of this store.
+INSERT INTO access_log (at, session_id, agent_id, way, network)
+VALUES (:now, :session_id, :agent_id, :way, :network);
+
+-- name: list_access
+-- Openings before this one, newest first.
+SELECT id, at, session_id, agent_id, way, network FROM access_log
+WHERE id < :before ORDER BY id DESC LIMIT :limit;

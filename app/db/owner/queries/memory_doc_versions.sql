@@ -1,0 +1,51 @@
+-- name: add_version
+-- Keeps the note's present text as the version it has.
+INSERT INTO memory_doc_versions (path, version, doc_id, size_bytes, author, via, created_at,
+  content)
+SELECT path, version, id, size_bytes, author, :via, updated_at, content
+FROM memory_docs WHERE path = :path;
+
+-- name: add_deletion
+-- Keeps that a note left this path.
+INSERT INTO memory_doc_versions (path, version, doc_id, size_bytes, author, via, created_at)
+VALUES (:path, :version, :doc_id, 0, :author, :via, :now);
+
+-- name: extend_version
+-- Makes a recent version of a note's appends the present one; nothing when the newest is older,
+-- by another author or no append.
+UPDATE memory_doc_versions SET version = d.version, size_bytes = d.size_bytes, content = d.content
+FROM memory_docs AS d
+WHERE d.path = :path AND memory_doc_versions.path = :path
+  AND memory_doc_versions.version = :read_version AND memory_doc_versions.author = d.author
+  AND memory_doc_versions.via = 'append' AND memory_doc_versions.created_at > :since
+RETURNING memory_doc_versions.version AS value;
+
+-- name: count_versions
+-- How many versions are kept at a path.
+SELECT count(*) AS value FROM memory_doc_versions WHERE path = :path;
+
+-- name: list_versions
+-- The versions at a path before this one, newest first, without their text.
+SELECT version, doc_id, size_bytes, author, via, created_at, content IS NULL AS is_deletion
+FROM memory_doc_versions WHERE path = :path AND version < :before
+ORDER BY version DESC LIMIT :limit;
+
+-- name: find_version
+-- One version with its text.
+SELECT version, doc_id, size_bytes, author, via, created_at, content
+FROM memory_doc_versions WHERE path = :path AND version = :version;
+
+-- name: remove_version
+-- Forgets one version.
+DELETE FROM memory_doc_versions WHERE path = :path AND version = :version;
+
+-- name: remove_versions_of_gone_notes
+-- Forgets every version, at whatever path, of notes that stood in a range and are gone.
+DELETE FROM memory_doc_versions
+WHERE doc_id IN (SELECT doc_id FROM memory_doc_versions WHERE path >= :low AND path < :high)
+  AND NOT EXISTS (SELECT 1 FROM memory_docs AS d WHERE d.id = memory_doc_versions.doc_id)
+RETURNING version AS value;
+
+-- name: remove_versions
+-- Forgets every version in a range of paths.
+DELETE FROM memory_doc_versions WHERE path >= :low AND path < :high RETURNING version AS value;

@@ -1,0 +1,188 @@
+"""Rows of an owner's store, as its statements give them. Times are unix milliseconds UTC."""
+
+from typing import NamedTuple
+
+from typing_extensions import override
+
+from app.ids import DekId, NoteId, ReportId, SessionId, UserId
+
+
+class IdentityRow(NamedTuple):
+    """Whose file this is."""
+
+    owner_id: str
+    dek_id: DekId | None
+    epoch: str
+    format: int
+    path_key: bytes
+    created_at: int
+
+    @override
+    def __repr__(self) -> str:
+        return f"<IdentityRow {self.owner_id}>"  # the key stays out of every traceback
+
+
+class SmallNoteRow(NamedTuple):
+    """A note as the event loop reads it."""
+
+    path: str
+    version: int
+    size_bytes: int
+    author: str
+    created_at: int
+    updated_at: int
+    content: str | None
+    """None when it is larger than was asked for."""
+
+
+class NoteMetaRow(NamedTuple):
+    """A note without its content."""
+
+    id: NoteId
+    path: str
+    size_bytes: int
+    lines: int
+    version: int
+    author: str
+    created_at: int
+    updated_at: int
+
+
+class NoteRow(NamedTuple):
+    """A note with its content."""
+
+    id: NoteId
+    path: str
+    size_bytes: int
+    lines: int
+    version: int
+    author: str
+    created_at: int
+    updated_at: int
+    content: str
+
+
+class MatchRow(NamedTuple):
+    """A note that a search found; the better the higher its score."""
+
+    path: str
+    score: float
+    updated_at: int
+
+
+class VersionRow(NamedTuple):
+    """A version without its text."""
+
+    version: int
+    doc_id: NoteId
+    size_bytes: int
+    author: str
+    via: str
+    created_at: int
+    is_deletion: int
+
+
+class VersionTextRow(NamedTuple):
+    """A version with its text."""
+
+    version: int
+    doc_id: NoteId
+    size_bytes: int
+    author: str
+    via: str
+    created_at: int
+    content: str | None
+    """None for a deletion."""
+
+
+class ReportMetaRow(NamedTuple):
+    """A report without its body."""
+
+    id: ReportId
+    kind: str
+    title: str
+    summary: str | None
+    severity: str
+    subject_user_id: UserId | None
+    audience: str
+    period_start: int | None
+    period_end: int | None
+    produced_by: str
+    producer_user_id: UserId
+    run_id: str | None
+    metadata: str
+    read_at: int | None
+    read_by: UserId | None
+    created_at: int
+
+
+class ReportRow(NamedTuple):
+    """A report with its body."""
+
+    id: ReportId
+    kind: str
+    title: str
+    summary: str | None
+    severity: str
+    subject_user_id: UserId | None
+    audience: str
+    period_start: int | None
+    period_end: int | None
+    produced_by: str
+    producer_user_id: UserId
+    run_id: str | None
+    metadata: str
+    read_at: int | None
+    read_by: UserId | None
+    created_at: int
+    body: str
+
+
+class ReadMarkRow(NamedTuple):
+    """Who read a report first, and when."""
+
+    read_at: int
+    read_by: UserId
+
+
+class SecretRow(NamedTuple):
+    """One secret's value."""
+
+    value: bytes
+
+    @override
+    def __repr__(self) -> str:
+        return "<SecretRow>"
+
+
+class SettingRow(NamedTuple):
+    """One of the owner's own settings."""
+
+    key: str
+    value: str
+    """JSON."""
+    updated_at: int
+    version: int
+
+
+class AccessRow(NamedTuple):
+    """One opening of the store."""
+
+    id: int
+    at: int
+    session_id: SessionId | None
+    agent_id: str | None
+    way: str
+    network: str
+
+
+class NumberRow(NamedTuple):
+    """One number."""
+
+    value: int
+
+
+class TextRow(NamedTuple):
+    """One text."""
+
+    value: str

@@ -1,0 +1,144 @@
+-- Made by scripts/schema from the migrations; a test holds the two equal.
+
+CREATE TABLE store_identity (
+  place INTEGER NOT NULL PRIMARY KEY CHECK (place = 1), -- one row
+  owner_id TEXT NOT NULL,         -- bare: the user's id, or `instance`
+  dek_id TEXT,                    -- name of the key the file is under; NULL for a plain file
+  epoch TEXT NOT NULL,            -- random; new at restore and import
+  format INTEGER NOT NULL,        -- of the file as a whole
+  path_key BLOB NOT NULL,         -- random; keys the digests of memory_paths
+  created_at INTEGER NOT NULL     -- unix milliseconds UTC
+) STRICT;
+
+CREATE TABLE memory_docs (
+  rowid INTEGER PRIMARY KEY,      -- ties the search index
+  id TEXT NOT NULL UNIQUE,        -- UUIDv7
+  path TEXT NOT NULL UNIQUE,      -- canonical, relative to the root
+  size_bytes INTEGER NOT NULL CHECK (size_bytes >= 0), -- of content, UTF-8
+  lines INTEGER NOT NULL CHECK (lines >= 0), -- of content; an unfinished last one counts
+  version INTEGER NOT NULL,       -- goes on from the path's old ones after a delete
+  author TEXT NOT NULL,           -- bare: user id, or user id/agent, of this version
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  content TEXT NOT NULL
+) STRICT;
+
+CREATE VIEW memory_docs_search (rowid, path, content) AS
+SELECT rowid, fts_text(path), fts_text(content) FROM memory_docs;
+
+CREATE VIRTUAL TABLE memory_docs_fts USING fts5 (
+  path, content, content = 'memory_docs_search', content_rowid = 'rowid',
+  tokenize = "unicode61 remove_diacritics 2"
+);
+
+CREATE TRIGGER memory_docs_fts_insert AFTER INSERT ON memory_docs BEGIN
+  INSERT INTO memory_docs_fts (rowid, path, content)
+  VALUES (NEW.rowid, fts_text(NEW.path), fts_text(NEW.content));
+END;
+
+CREATE TRIGGER memory_docs_fts_delete AFTER DELETE ON memory_docs BEGIN
+  INSERT INTO memory_docs_fts (memory_docs_fts, rowid, path, content)
+  VALUES ('delete', OLD.rowid, fts_text(OLD.path), fts_text(OLD.content));
+END;
+
+CREATE TRIGGER memory_docs_fts_update AFTER UPDATE OF path, content ON memory_docs BEGIN
+  INSERT INTO memory_docs_fts (memory_docs_fts, rowid, path, content)
+  VALUES ('delete', OLD.rowid, fts_text(OLD.path), fts_text(OLD.content));
+  INSERT INTO memory_docs_fts (rowid, path, content)
+  VALUES (NEW.rowid, fts_text(NEW.path), fts_text(NEW.content));
+END;
+
+CREATE TABLE memory_paths (
+  path_digest BLOB NOT NULL PRIMARY KEY, -- HMAC-SHA-256 of the path under path_key
+  last_version INTEGER NOT NULL,  -- outlives delete, move and purge: an old ETag never matches
+  created_at INTEGER NOT NULL     -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memory_doc_versions (
+  id INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,             -- where the note stood then
+  version INTEGER NOT NULL,
+  doc_id TEXT NOT NULL,           -- bare: the note may be gone
+  size_bytes INTEGER NOT NULL,    -- of content, UTF-8; 0 for a deletion
+  author TEXT NOT NULL,           -- bare, as in memory_docs
+  via TEXT NOT NULL CHECK (via IN ('put', 'append', 'edit', 'move', 'restore', 'delete')),
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC; of the first of several appends
+  content TEXT,                   -- the text this version made; NULL for a deletion
+  UNIQUE (path, version)
+) STRICT;
+
+CREATE INDEX memory_doc_versions_doc ON memory_doc_versions (doc_id);
+
+CREATE TABLE access_log (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,            -- unix milliseconds UTC
+  session_id TEXT,                -- bare: session or token; NULL for recovery
+  agent_id TEXT,                  -- bare; NULL for a person
+  way TEXT NOT NULL CHECK (way IN ('sign_up', 'sign_in', 'session', 'token', 'unlock', 'recovery')),
+  network TEXT NOT NULL           -- /24 or /64 it came from
+) STRICT;
+
+CREATE INDEX access_log_at ON access_log (at);
+
+CREATE TABLE reports (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7
+  kind TEXT NOT NULL,
+  title TEXT NOT NULL,
+  summary TEXT,
+  severity TEXT NOT NULL CHECK (severity IN ('info', 'notice', 'alert')),
+  subject_user_id TEXT,           -- bare: users are in the registry
+  audience TEXT NOT NULL CHECK (audience IN ('owner', 'admins', 'supervisors')),
+  period_start INTEGER,           -- unix milliseconds UTC
+  period_end INTEGER,             -- unix milliseconds UTC
+  produced_by TEXT NOT NULL,
+  producer_user_id TEXT NOT NULL, -- bare, as subject_user_id
+  run_id TEXT,                    -- bare: the run may be in another store
+  metadata TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(metadata)), -- counters, never contents
+  read_at INTEGER,                -- unix milliseconds UTC; the first reader's
+  read_by TEXT,                   -- bare, as subject_user_id
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  body TEXT NOT NULL,
+  CHECK (audience <> 'supervisors' OR subject_user_id IS NOT NULL)
+) STRICT;
+
+CREATE INDEX reports_created ON reports (created_at, id);
+
+CREATE TABLE secrets (
+  key TEXT NOT NULL PRIMARY KEY,
+  value BLOB NOT NULL,            -- never in events, audit, logs or listings; sealed in system.db
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE user_config (
+  key TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL CHECK (json_valid(value)),
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER sys_track_memory_docs_insert AFTER INSERT ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'insert', 'memory_doc.created', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', NULL, NEW.path, NULL, NEW.version, NULL, octet_length(NEW.content))); END;
+
+CREATE TRIGGER sys_track_memory_docs_update AFTER UPDATE ON memory_docs WHEN OLD.path IS NOT NEW.path OR OLD.version IS NOT NEW.version OR OLD.content IS NOT NEW.content BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'update', 'memory_doc.updated', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', OLD.path, NEW.path, OLD.version, NEW.version, iif(OLD.content IS NEW.content, NULL, octet_length(OLD.content)), iif(OLD.content IS NEW.content, NULL, octet_length(NEW.content)))); END;
+
+CREATE TRIGGER sys_track_memory_docs_delete AFTER DELETE ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', OLD.id, 'delete', 'memory_doc.deleted', 'members', json_object('path', OLD.path, 'version', OLD.version, 'size_bytes', OLD.size_bytes, 'author', OLD.author), sys_changed_fields('path,version', 'content', OLD.path, NULL, OLD.version, NULL, octet_length(OLD.content), NULL)); END;
+
+CREATE TRIGGER sys_track_reports_insert AFTER INSERT ON reports BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'insert', 'report.created', CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', NULL, NEW.kind, NULL, NEW.severity, NULL, NEW.subject_user_id, NULL, NEW.audience, NULL, NEW.produced_by, NULL, NEW.read_at, NULL, octet_length(NEW.title), NULL, octet_length(NEW.body))); END;
+
+CREATE TRIGGER sys_track_reports_update AFTER UPDATE ON reports WHEN OLD.kind IS NOT NEW.kind OR OLD.severity IS NOT NEW.severity OR OLD.subject_user_id IS NOT NEW.subject_user_id OR OLD.audience IS NOT NEW.audience OR OLD.produced_by IS NOT NEW.produced_by OR OLD.read_at IS NOT NEW.read_at OR OLD.title IS NOT NEW.title OR OLD.body IS NOT NEW.body BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'update', CASE WHEN OLD.read_at IS NULL AND NEW.read_at IS NOT NULL THEN 'report.read' ELSE 'report.updated' END, CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NEW.kind, OLD.severity, NEW.severity, OLD.subject_user_id, NEW.subject_user_id, OLD.audience, NEW.audience, OLD.produced_by, NEW.produced_by, OLD.read_at, NEW.read_at, iif(OLD.title IS NEW.title, NULL, octet_length(OLD.title)), iif(OLD.title IS NEW.title, NULL, octet_length(NEW.title)), iif(OLD.body IS NEW.body, NULL, octet_length(OLD.body)), iif(OLD.body IS NEW.body, NULL, octet_length(NEW.body)))); END;
+
+CREATE TRIGGER sys_track_reports_delete AFTER DELETE ON reports BEGIN INSERT INTO sys_changes VALUES ('report', OLD.id, 'delete', 'report.deleted', CASE OLD.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', OLD.kind, 'severity', OLD.severity, 'audience', OLD.audience, 'subject_user_id', OLD.subject_user_id, 'producer_user_id', OLD.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NULL, OLD.severity, NULL, OLD.subject_user_id, NULL, OLD.audience, NULL, OLD.produced_by, NULL, OLD.read_at, NULL, octet_length(OLD.title), NULL, octet_length(OLD.body), NULL)); END;
+
+CREATE TRIGGER sys_track_secrets_insert AFTER INSERT ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'insert', 'secret.created', 'admins', json_object(), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, iif(NEW.value IS NULL, NULL, '[redacted]'))); END;
+
+CREATE TRIGGER sys_track_secrets_update AFTER UPDATE ON secrets WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'update', 'secret.updated', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, iif(OLD.value IS NULL, NULL, '[redacted]')), iif(OLD.value IS NEW.value, NULL, iif(NEW.value IS NULL, NULL, '[redacted]')))); END;
+
+CREATE TRIGGER sys_track_secrets_delete AFTER DELETE ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', OLD.key, 'delete', 'secret.deleted', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NULL, iif(OLD.value IS NULL, NULL, '[redacted]'), NULL)); END;
+
+CREATE TRIGGER sys_track_user_config_insert AFTER INSERT ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'insert', 'user_config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, octet_length(NEW.value))); END;
+
+CREATE TRIGGER sys_track_user_config_update AFTER UPDATE ON user_config WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'update', 'user_config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, octet_length(OLD.value)), iif(OLD.value IS NEW.value, NULL, octet_length(NEW.value)))); END;
+
+CREATE TRIGGER sys_track_user_config_delete AFTER DELETE ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', OLD.key, 'delete', 'user_config.deleted', 'admins', json_object('key', OLD.key), sys_changed_fields('version', 'value', OLD.version, NULL, octet_length(OLD.value), NULL)); END;

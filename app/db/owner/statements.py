@@ -1,0 +1,55 @@
+"""The owner bucket's statements, each bound to the type of its rows."""
+
+from app.db.owner import rows
+from app.db.queries import load
+
+STATEMENTS = load("app.db.owner")
+
+FIND_IDENTITY = STATEMENTS.bind("find_identity", rows.IdentityRow)
+SET_IDENTITY = STATEMENTS.bind("set_identity", rows.TextRow)
+
+FIND_SMALL_NOTE = STATEMENTS.bind("find_small_note", rows.SmallNoteRow)
+FIND_NOTE = STATEMENTS.bind("find_note", rows.NoteRow)
+FIND_NOTE_META = STATEMENTS.bind("find_note_meta", rows.NoteMetaRow)
+FIND_NOTE_BEGINNING = STATEMENTS.bind("find_note_beginning", rows.TextRow)
+FIND_LINE_START = STATEMENTS.bind("find_line_start", rows.NumberRow)
+FIND_NOTE_BELOW = STATEMENTS.bind("find_note_below", rows.TextRow)
+LIST_NOTES = STATEMENTS.bind("list_notes", rows.NoteMetaRow)
+ADD_NOTE = STATEMENTS.bind("add_note", rows.NoteMetaRow)
+SET_NOTE_CONTENT = STATEMENTS.bind("set_note_content", rows.NoteMetaRow)
+APPEND_TO_NOTE = STATEMENTS.bind("append_to_note", rows.NoteMetaRow)
+SET_NOTE_PATH = STATEMENTS.bind("set_note_path", rows.NoteMetaRow)
+REMOVE_NOTE = STATEMENTS.bind("remove_note", rows.NoteMetaRow)
+SEARCH_NOTES = STATEMENTS.bind("search_notes", rows.MatchRow)
+OPTIMIZE_SEARCH_INDEX = STATEMENTS.bind_command("optimize_search_index")
+
+TAKE_NEXT_VERSION = STATEMENTS.bind("take_next_version", rows.NumberRow)
+
+ADD_VERSION = STATEMENTS.bind_command("add_version")
+ADD_DELETION = STATEMENTS.bind_command("add_deletion")
+EXTEND_VERSION = STATEMENTS.bind("extend_version", rows.NumberRow)
+COUNT_VERSIONS = STATEMENTS.bind("count_versions", rows.NumberRow)
+LIST_VERSIONS = STATEMENTS.bind("list_versions", rows.VersionRow)
+FIND_VERSION = STATEMENTS.bind("find_version", rows.VersionTextRow)
+REMOVE_VERSION = STATEMENTS.bind_command("remove_version")
+REMOVE_VERSIONS_OF_GONE_NOTES = STATEMENTS.bind("remove_versions_of_gone_notes", rows.NumberRow)
+REMOVE_VERSIONS = STATEMENTS.bind("remove_versions", rows.NumberRow)
+
+ADD_REPORT = STATEMENTS.bind("add_report", rows.ReportRow)
+FIND_REPORT = STATEMENTS.bind("find_report", rows.ReportRow)
+LIST_REPORTS = STATEMENTS.bind("list_reports", rows.ReportMetaRow)
+SET_REPORT_READ = STATEMENTS.bind("set_report_read", rows.ReadMarkRow)
+REMOVE_REPORT = STATEMENTS.bind("remove_report", rows.TextRow)
+
+SET_SECRET = STATEMENTS.bind_command("set_secret")
+FIND_SECRET = STATEMENTS.bind("find_secret", rows.SecretRow)
+LIST_SECRET_NAMES = STATEMENTS.bind("list_secret_names", rows.TextRow)
+REMOVE_SECRET = STATEMENTS.bind("remove_secret", rows.TextRow)
+
+FIND_USER_CONFIG = STATEMENTS.bind("find_user_config", rows.TextRow)
+LIST_USER_CONFIG = STATEMENTS.bind("list_user_config", rows.SettingRow)
+SET_USER_CONFIG = STATEMENTS.bind_command("set_user_config")
+REMOVE_USER_CONFIG = STATEMENTS.bind("remove_user_config", rows.TextRow)
+
+ADD_ACCESS = STATEMENTS.bind_command("add_access")
+LIST_ACCESS = STATEMENTS.bind("list_access", rows.AccessRow)

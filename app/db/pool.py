@@ -1,0 +1,379 @@
+"""Open handles: a few a store, all stores together within a budget of descriptors.
+
+A store's handles come and go; whether the store is unlocked is another matter
+(`app.bridge`). Reading handles may be borrowed on the event loop without waiting
+(`try_reader`); everything that opens, waits or closes runs on threads.
+"""
+
+import contextlib
+import ctypes
+import resource
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from app.db.driver_errors import StoreClosedError
+from app.db.sqlite import BUSY_WAIT_S, Connection
+from app.errors import OutOfHandlesError
+
+__all__ = ["Handles", "Pool", "StoreClosedError", "budget_for", "descriptors_allowed"]
+
+READERS_MAX: Final = 2
+"""Reading handles a store."""
+FIRST_COST: Final = 3
+"""Descriptors of a process's first handle on a file: the database, its log, its shared memory."""
+RESERVED: Final = 40
+"""Descriptors the process needs beside stores and clients: sockets, locks, libraries, the loop."""
+_WAIT_STEP_S: Final = 0.005
+_TRIM_EVERY: Final = 32
+_UNLIMITED: Final = 1_000_000
+
+
+def budget_for(descriptors: int) -> int:
+    """How many of a process's descriptors its handles may take; the rest is for clients."""
+    clients = min(descriptors // 4, 1024)
+    return max(descriptors - clients - RESERVED, 8 * FIRST_COST)
+
+
+def descriptors_allowed() -> int:
+    """How many descriptors this process may have; a bound of a million when it is unlimited."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft if 0 <= soft < _UNLIMITED else _UNLIMITED
+
+
+class Pool:
+    """The budget, and the stores that spend it, least recently used first to give."""
+
+    def __init__(self, budget: int, *, wait_s: float = 5.0) -> None:
+        """Make an empty one.
+
+        Args:
+            budget: Descriptors that all handles together may hold.
+            wait_s: How long an opening waits for a busy store to become idle.
+        """
+        self._budget = budget
+        self._wait_s = wait_s
+        self._used = 0
+        self._members: set[Handles] = set()
+        self._changed = threading.Condition()
+        self._closings = 0
+
+    @property
+    def used(self) -> int:
+        """Descriptors held now, openings under way included."""
+        return self._used
+
+    def add(self, handles: "Handles") -> None:
+        """Count a store's handles here from now on."""
+        with self._changed:
+            self._members.add(handles)
+
+    def remove(self, handles: "Handles") -> None:
+        """Forget a closed store."""
+        with self._changed:
+            self._members.discard(handles)
+
+    def reserve(self, cost: int, asking: "Handles") -> None:
+        """Make room for one more handle, closing idle stores as needed.
+
+        Raises:
+            OutOfHandlesError: Every other store stayed busy for `wait_s`.
+        """
+        until = time.monotonic() + self._wait_s
+        while True:
+            with self._changed:
+                if self._used + cost <= self._budget:
+                    self._used += cost
+                    return
+            if not self.evict_one(asking):
+                if time.monotonic() > until:
+                    raise OutOfHandlesError
+                with self._changed:
+                    self._changed.wait(_WAIT_STEP_S)
+
+    def refund(self, cost: int) -> None:
+        """Give descriptors back."""
+        with self._changed:
+            self._used -= cost
+            self._changed.notify_all()
+
+    def evict_one(self, asking: "Handles | None" = None) -> bool:
+        """Close the handles of the idle store unused for longest; False when none is idle."""
+        with self._changed:
+            order = sorted(self._members, key=lambda member: member.last_used)
+        for member in order:
+            if member is not asking and not member.is_pinned and member.close_idle():
+                self._trim()
+                return True
+        return False
+
+    def sweep(self, idle_s: float) -> None:
+        """Close writing handles that nobody used for so long."""
+        with self._changed:
+            members = list(self._members)
+        before = time.monotonic() - idle_s
+        for member in members:
+            if member.last_used < before:
+                member.close_idle_writer()
+
+    def _trim(self) -> None:
+        """Now and then, give the allocator's free pages back to the system."""
+        self._closings += 1
+        if self._closings % _TRIM_EVERY == 0:
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).malloc_trim(0)
+
+
+class Handles:
+    """The handles on one face of one store.
+
+    The event loop takes and returns reading handles without a lock: `_free` is a deque,
+    whose pop and append are atomic, and who pops a handle has it alone. Closing is the same:
+    it pops too, and a store is idle when it got every handle there is.
+    """
+
+    def __init__(
+        self, pool: Pool, open_handle: Callable[[bool], Connection], *, is_pinned: bool = False
+    ) -> None:
+        """Hold none yet.
+
+        Args:
+            pool: Whose budget they count in.
+            open_handle: Opens one; True asks for a reading one. Runs on threads.
+            is_pinned: True for a store that is never evicted.
+        """
+        self._pool = pool
+        self._open_handle = open_handle
+        self.is_pinned = is_pinned
+        self.last_used = time.monotonic()
+        """Monotonic seconds of the last time a handle was lent."""
+        self._changed = threading.Condition()
+        self._closed = False
+        self._free: deque[Connection] = deque()
+        self._damaged: deque[Connection] = deque()
+        self._readers: list[Connection] = []
+        self._readers_opening = 0
+        self._writer: Connection | None = None
+        self._is_writer_lent = False
+        self._waiting = 0
+        self._count = 0  # handles open or opening
+        self._count_max = 0  # since there were none
+        pool.add(self)
+
+    def try_reader(self) -> Connection | None:
+        """A free reading handle at once, or None; for the event loop, so without any lock."""
+        if self._closed:
+            return None
+        try:
+            connection = self._free.pop()
+        except IndexError:
+            return None
+        self.last_used = time.monotonic()
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Return a reading handle; a damaged one is closed by the next thread that comes."""
+        (self._damaged if connection.is_damaged else self._free).append(connection)
+        if self._waiting:
+            with self._changed:
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def borrow_reader(self) -> Iterator[Connection]:
+        """Lend a reading handle that may wait for locks, opening or awaiting one as needed.
+
+        Yields:
+            A handle for this thread alone.
+
+        Raises:
+            StoreClosedError: The store was closed for good.
+            OutOfHandlesError: The budget has no room.
+        """
+        connection = self._take_reader()
+        try:
+            connection.set_wait(BUSY_WAIT_S)
+            yield connection
+        finally:
+            connection.set_wait(0)
+            self.give_back(connection)
+
+    def _take_reader(self) -> Connection:
+        self._drop_damaged()
+        while True:
+            connection = self.try_reader()
+            if connection is not None:
+                return connection
+            with self._changed:
+                self._require_open()
+                if len(self._readers) + self._readers_opening < READERS_MAX:
+                    self._readers_opening += 1
+                    break
+                self._wait()
+        try:
+            connection = self._open(reader=True)
+            with self._changed:
+                self._readers.append(connection)
+        finally:
+            with self._changed:
+                self._readers_opening -= 1
+                self._changed.notify_all()
+        return connection
+
+    @contextlib.contextmanager
+    def borrow_writer(self) -> Iterator[Connection]:
+        """Lend the writing handle, opening it as needed; to one at a time.
+
+        Yields:
+            A handle for this thread alone, outside of any transaction.
+
+        Raises:
+            StoreClosedError: The store was closed for good.
+            OutOfHandlesError: The budget has no room.
+        """
+        with self._changed:
+            while self._is_writer_lent and not self._closed:
+                self._wait()
+            self._require_open()
+            self._is_writer_lent = True
+        try:
+            if self._writer is None:
+                self._writer = self._open(reader=False)
+            self.last_used = time.monotonic()
+            yield self._writer
+        finally:
+            try:
+                self._drop_spent_writer()
+            finally:
+                with self._changed:
+                    self._is_writer_lent = False
+                    self._changed.notify_all()
+
+    def _drop_spent_writer(self) -> None:
+        """Close the writing handle if it met damage, or could not end its transaction."""
+        spent = self._writer
+        if spent is not None and (spent.is_damaged or spent.in_transaction):
+            self._writer = None
+            self._close_all([spent])
+
+    def close_idle(self) -> bool:
+        """Close every handle if none is lent; False when one is, or there is none."""
+        with self._changed:
+            closing = self._take_all()
+        self._close_all(closing or [])
+        return bool(closing)
+
+    def close_idle_writer(self) -> None:
+        """Close the writing handle if it is not lent."""
+        with self._changed:
+            if self._is_writer_lent or self._writer is None:
+                return
+            writer, self._writer = self._writer, None
+        self._close_all([writer])
+
+    def close(self, *, interrupt: bool = False) -> None:
+        """Refuse new borrowers, wait for the present ones, and close everything for good.
+
+        Args:
+            interrupt: Stop reading statements that run; a write is always let finish.
+        """
+        with self._changed:
+            self._closed = True
+            while (closing := self._take_all()) is None:
+                for reader in self._readers if interrupt else ():
+                    reader.interrupt()
+                self._wait()
+        self._close_all(closing)
+        with self._changed:
+            # Another thread may be closing some still: idle ones evicted, or damaged ones.
+            while self._count:
+                self._wait()
+        self._pool.remove(self)
+
+    def _take_all(self) -> list[Connection] | None:
+        """Take every handle out of use; None, with nothing taken, while one is lent or opening."""
+        taken: list[Connection] = []
+        with contextlib.suppress(IndexError):
+            while True:
+                taken.append(self._free.pop())
+        lent = len(self._readers) - len(taken) - len(self._damaged)
+        if self._is_writer_lent or self._readers_opening or lent:
+            self._free.extend(taken)
+            return None
+        taken += self._damaged
+        taken += [self._writer] if self._writer is not None else []
+        self._damaged.clear()
+        self._readers.clear()
+        self._writer = None
+        return taken
+
+    def _drop_damaged(self) -> None:
+        """Close the handles that met damage, for a new one reads what is sound."""
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._damaged.pop()
+                with self._changed:
+                    self._readers.remove(connection)
+                self._close_all([connection])
+
+    def _close_all(self, closing: list[Connection]) -> None:
+        for connection in closing:
+            connection.close()
+        self._pool.refund(self._count_down(len(closing)))
+
+    def _open(self, *, reader: bool) -> Connection:
+        """Open one handle within the budget; once more after an eviction without descriptors."""
+        cost = self._count_up()
+        try:
+            self._pool.reserve(cost, self)
+        except BaseException:
+            self._count_down(1)
+            raise
+        try:
+            try:
+                return self._open_handle(reader)
+            except OutOfHandlesError:
+                if not self._pool.evict_one(self):
+                    raise
+                return self._open_handle(reader)
+        except BaseException:
+            self._pool.refund(self._count_down(1))
+            raise
+
+    @property
+    def _descriptors(self) -> int:
+        """What the handles hold: one for shared memory, one log each, and the database's.
+
+        SQLite keeps the database's descriptor of a closed handle until the file's last
+        handle in the process goes, for closing it would drop the others' locks.
+        """
+        return 1 + self._count + self._count_max if self._count else 0
+
+    def _count_up(self) -> int:
+        """Count one more handle; how many descriptors that adds."""
+        with self._changed:
+            before = self._descriptors
+            self._count += 1
+            self._count_max = max(self._count_max, self._count)
+            return self._descriptors - before
+
+    def _count_down(self, handles: int) -> int:
+        """Count that many less; how many descriptors that frees."""
+        with self._changed:
+            before = self._descriptors
+            self._count -= handles
+            if not self._count:
+                self._count_max = 0
+            self._changed.notify_all()
+            return before - self._descriptors
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreClosedError
+
+    def _wait(self) -> None:
+        # With a time-out: the event loop gives back without taking the lock first.
+        self._waiting += 1
+        self._changed.wait(_WAIT_STEP_S)
+        self._waiting -= 1

@@ -1,0 +1,1 @@
+"""The instance-wide bucket: readable without any member's key. Never content."""

@@ -1,0 +1,180 @@
+"""Rows of the registry, as its statements give them."""
+
+from typing import NamedTuple
+
+from app.ids import DekId, InvitationId, RoleId, SessionId, SlotId, UserId
+
+
+class AccountRow(NamedTuple):
+    """One member. Secret columns are wraps and verifiers, useless without the member's secrets."""
+
+    id: UserId
+    username: str
+    display_name: str | None
+    role_id: RoleId
+    encrypted: int
+    kdf_params: str | None
+    kdf_salt: bytes | None
+    database_password: bytes | None
+    password_hash: bytes | None
+    dek_id: DekId | None
+    file_salt: bytes | None
+    password_is_temporary: int
+    pending_dek_id: DekId | None
+    pending_file_salt: bytes | None
+    lock_number: int
+    active: int
+    store_state: str
+    store_generation: int
+    quota_bytes: int | None
+    locale: str | None
+    birthdate: str | None
+    sex: str | None
+    notes: str | None
+    store_bytes: int | None
+    last_unlocked_at: int | None
+    created_at: int
+    updated_at: int
+    version: int
+
+
+class CredentialRow(NamedTuple):
+    """A session with its member, store state and slot."""
+
+    id: SessionId
+    user_id: UserId
+    kind: str
+    is_cookie: int
+    agent_id: str | None
+    is_agent: int
+    verifier: bytes
+    slot_id: SlotId | None
+    needs_store: int
+    scopes: str
+    ends_at: int
+    last_seen_at: int
+    password_checked_at: int | None
+    revoked_at: int | None
+    active: int
+    role_id: RoleId
+    encrypted: int
+    dek_id: DekId | None
+    file_salt: bytes | None
+    lock_number: int
+    store_state: str
+    store_generation: int
+    quota_bytes: int | None
+    wrapped_dek: bytes | None
+    slot_kind: str | None
+
+
+class SessionRow(NamedTuple):
+    """A session or token as its member sees it."""
+
+    id: SessionId
+    kind: str
+    agent_id: str | None
+    is_agent: int
+    scopes: str
+    label: str
+    user_agent: str | None
+    started_at: int
+    ends_at: int
+    last_seen_at: int
+    slot_id: SlotId | None
+
+
+class SlotRow(NamedTuple):
+    """One way to a member's data key."""
+
+    id: SlotId
+    user_id: UserId
+    kind: str
+    dek_id: DekId
+    wrapped_dek: bytes
+    label: str
+    expires_at: int | None
+    last_used_at: int | None
+    created_at: int
+
+
+class DroppedSlotRow(NamedTuple):
+    """A slot that was destroyed."""
+
+    value: SlotId
+    kind: str
+
+
+class AdoptedSlotRow(NamedTuple):
+    """A slot of the new key; its label names the session it belongs to."""
+
+    value: SlotId
+    label: str
+    kind: str
+
+
+class GenerationRow(NamedTuple):
+    """What every process watches of a member's store."""
+
+    id: UserId
+    store_state: str
+    store_generation: int
+    active: int
+
+
+class InvitationRow(NamedTuple):
+    """One invitation."""
+
+    id: InvitationId
+    verifier: bytes
+    role_id: RoleId
+    invited_by: UserId
+    expires_at: int
+    used_at: int | None
+    created_at: int
+
+
+class RoleRow(NamedTuple):
+    """One role."""
+
+    id: RoleId
+    label: str
+    permission_group: str
+    attrs: str
+    created_at: int
+    updated_at: int
+    version: int
+
+
+class SupervisionRow(NamedTuple):
+    """One edge: the supervisor may read what is reported on the subject."""
+
+    subject_user_id: UserId
+    supervisor_user_id: UserId
+    created_at: int
+
+
+class ThrottleRow(NamedTuple):
+    """One counter of failed attempts."""
+
+    failures: int
+    window_started_at: int
+    next_allowed_at: int
+
+
+class CountRow(NamedTuple):
+    """One number."""
+
+    value: int
+
+
+class TextRow(NamedTuple):
+    """One text."""
+
+    value: str
+
+
+class OptionalTextRow(NamedTuple):
+    """One text, or none."""
+
+    value: str | None

@@ -1,0 +1,225 @@
+-- Made by scripts/schema from the migrations; a test holds the two equal.
+
+CREATE TABLE tool_permission_groups (
+  id TEXT NOT NULL PRIMARY KEY,   -- a slug
+  name TEXT NOT NULL,
+  description TEXT NOT NULL DEFAULT '',
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE roles (
+  id TEXT NOT NULL PRIMARY KEY,   -- a slug: admin, member, guest
+  label TEXT NOT NULL,
+  permission_group TEXT NOT NULL REFERENCES tool_permission_groups (id),
+  attrs TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(attrs)), -- read in one typed place
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE role_capabilities (
+  role_id TEXT NOT NULL REFERENCES roles (id) ON DELETE CASCADE,
+  capability TEXT NOT NULL CHECK (capability IN ('users.read', 'users.manage',
+    'supervision.manage', 'config.manage', 'roles.manage', 'grants.manage', 'reports.publish',
+    'agents.manage', 'operate', 'audit.read')),
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (role_id, capability)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE users (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7; also the name of the member's file
+  username TEXT NOT NULL,         -- as its owner writes it
+  username_key TEXT NOT NULL UNIQUE, -- NFKC and case-folded as of its making
+  display_name TEXT,
+  role_id TEXT NOT NULL REFERENCES roles (id),
+  encrypted INTEGER NOT NULL CHECK (encrypted IN (0, 1)),
+  kdf_params TEXT CHECK (kdf_params IS NULL OR json_valid(kdf_params)), -- Argon2id cost
+  kdf_salt BLOB,                  -- Argon2id salt, 16 bytes
+  database_password BLOB,         -- the data key, wrapped under the password
+  password_hash BLOB,             -- Argon2id, of a cleartext member; NULL: nobody signs in
+  dek_id TEXT,                    -- random name of the data key
+  file_salt BLOB,                 -- first 16 bytes of the encrypted file: tells a swapped one
+  password_is_temporary INTEGER NOT NULL DEFAULT 0 CHECK (password_is_temporary IN (0, 1)),
+  pending_database_password BLOB, -- during a change of key: the new key's wrap
+  pending_kdf_params TEXT -- its cost
+    CHECK (pending_kdf_params IS NULL OR json_valid(pending_kdf_params)),
+  pending_kdf_salt BLOB,          -- its salt
+  pending_dek_id TEXT,            -- the new key's name
+  pending_file_salt BLOB,         -- the new file's first 16 bytes
+  lock_number INTEGER NOT NULL UNIQUE, -- byte offset of the store's locks; never reused
+  active INTEGER NOT NULL DEFAULT 1 CHECK (active IN (0, 1)),
+  store_state TEXT NOT NULL DEFAULT 'open' CHECK (store_state IN ('open', 'closing', 'erasing',
+    'rotating', 'restoring', 'migrating', 'converting', 'copying')),
+  store_generation INTEGER NOT NULL DEFAULT 1, -- every process lets go when it rises
+  quota_bytes INTEGER CHECK (quota_bytes IS NULL OR quota_bytes >= 0), -- NULL: no limit
+  work_waiting_since INTEGER,     -- unix milliseconds UTC; NULL: no work waits for the unlock
+  next_due_at INTEGER,            -- unix milliseconds UTC
+  locale TEXT,                    -- BCP 47
+  birthdate TEXT CHECK (birthdate IS NULL OR (
+    birthdate GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]'
+    AND date(birthdate, '+0 days') IS birthdate)), -- YYYY-MM-DD, a real day
+  sex TEXT,
+  notes TEXT,                     -- an administrator's, about the member
+  schema_version TEXT,            -- mirror of the file's, for the operator; refreshed at unlock
+  schema_check TEXT,              -- ok or drift, as of the last unlock
+  store_bytes INTEGER,            -- mirror of the file's size
+  last_unlocked_at INTEGER,       -- unix milliseconds UTC
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1,
+  CHECK ((encrypted = 1 AND database_password IS NOT NULL AND password_hash IS NULL)
+    OR (encrypted = 0 AND database_password IS NULL))
+) STRICT;
+
+CREATE INDEX users_role ON users (role_id);
+
+CREATE INDEX users_moving ON users (store_state) WHERE store_state <> 'open';
+
+CREATE TABLE lock_numbers (
+  number INTEGER PRIMARY KEY AUTOINCREMENT -- given out once for ever; rows are taken away again
+) STRICT;
+
+CREATE TABLE key_slots (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL CHECK (kind IN ('recovery', 'session', 'token')),
+  dek_id TEXT NOT NULL,           -- which data key it wraps
+  wrapped_dek BLOB NOT NULL,      -- useless without the secret it is wrapped under
+  params TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(params)),
+  label TEXT NOT NULL DEFAULT '',
+  expires_at INTEGER,             -- unix milliseconds UTC; NULL: with its session
+  last_used_at INTEGER,           -- unix milliseconds UTC
+  revoked_at INTEGER,             -- unix milliseconds UTC
+  is_pending INTEGER NOT NULL DEFAULT 0 CHECK (is_pending IN (0, 1)), -- of a key not yet the key
+  created_at INTEGER NOT NULL     -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX key_slots_user ON key_slots (user_id);
+
+CREATE TABLE sessions (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL CHECK (kind IN ('browser', 'token')),
+  is_cookie INTEGER NOT NULL DEFAULT 0 CHECK (is_cookie IN (0, 1)), -- also ends after idle hours
+  agent_id TEXT,                  -- fixed at its making
+  is_agent INTEGER NOT NULL DEFAULT 0 CHECK (is_agent IN (0, 1)),
+  verifier BLOB NOT NULL,         -- SHA-256 of the secret
+  slot_id TEXT REFERENCES key_slots (id) ON DELETE SET NULL, -- NULL: opens no store by itself
+  needs_store INTEGER NOT NULL DEFAULT 1 CHECK (needs_store IN (0, 1)), -- ends with its slot
+  scopes TEXT NOT NULL CHECK (json_valid(scopes)), -- a list; ["*"] for a person's session
+  label TEXT NOT NULL DEFAULT '',
+  user_agent TEXT,
+  started_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  ends_at INTEGER NOT NULL,       -- unix milliseconds UTC
+  last_seen_at INTEGER NOT NULL,  -- unix milliseconds UTC; written seldom
+  password_checked_at INTEGER,    -- unix milliseconds UTC; NULL for tokens
+  revoked_at INTEGER              -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sessions_user ON sessions (user_id);
+
+CREATE INDEX sessions_slot ON sessions (slot_id);
+
+CREATE TABLE invitations (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7
+  verifier BLOB NOT NULL,         -- SHA-256 of the secret
+  role_id TEXT NOT NULL REFERENCES roles (id),
+  invited_by TEXT NOT NULL,       -- bare: the inviter may be erased
+  expires_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  used_at INTEGER,                -- unix milliseconds UTC
+  created_at INTEGER NOT NULL     -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sign_in_throttle (
+  key BLOB NOT NULL PRIMARY KEY,  -- HMAC; never what was typed
+  kind TEXT NOT NULL CHECK (kind IN ('account', 'network', 'success')),
+  failures INTEGER NOT NULL,
+  window_started_at INTEGER NOT NULL, -- unix milliseconds UTC
+  next_allowed_at INTEGER NOT NULL -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sign_in_throttle_age ON sign_in_throttle (window_started_at);
+
+CREATE TABLE supervision (
+  subject_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  supervisor_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (subject_user_id, supervisor_user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX supervision_supervisor ON supervision (supervisor_user_id);
+
+CREATE TABLE system_agent_coverage (
+  agent_id TEXT NOT NULL,         -- bare: agents have no table
+  subject_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  covered_through INTEGER NOT NULL, -- unix milliseconds UTC; never moves back
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (agent_id, subject_user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX system_agent_coverage_subject ON system_agent_coverage (subject_user_id);
+
+CREATE TABLE config (
+  key TEXT NOT NULL PRIMARY KEY,
+  value TEXT NOT NULL CHECK (json_valid(value)),
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER sys_track_users_insert AFTER INSERT ON users BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'insert', 'user.created', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', NULL, NEW.username, NULL, NEW.display_name, NULL, NEW.role_id, NULL, NEW.encrypted, NULL, NEW.kdf_params, NULL, NEW.dek_id, NULL, NEW.password_is_temporary, NULL, NEW.active, NULL, NEW.quota_bytes, NULL, NEW.locale, NULL, NEW.birthdate, NULL, NEW.sex, NULL, octet_length(NEW.notes), NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]'), NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]'))); END;
+
+CREATE TRIGGER sys_track_users_update AFTER UPDATE ON users WHEN OLD.username IS NOT NEW.username OR OLD.display_name IS NOT NEW.display_name OR OLD.role_id IS NOT NEW.role_id OR OLD.encrypted IS NOT NEW.encrypted OR OLD.kdf_params IS NOT NEW.kdf_params OR OLD.dek_id IS NOT NEW.dek_id OR OLD.password_is_temporary IS NOT NEW.password_is_temporary OR OLD.active IS NOT NEW.active OR OLD.quota_bytes IS NOT NEW.quota_bytes OR OLD.locale IS NOT NEW.locale OR OLD.birthdate IS NOT NEW.birthdate OR OLD.sex IS NOT NEW.sex OR OLD.notes IS NOT NEW.notes OR OLD.database_password IS NOT NEW.database_password OR OLD.password_hash IS NOT NEW.password_hash BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'update', 'user.updated', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', OLD.username, NEW.username, OLD.display_name, NEW.display_name, OLD.role_id, NEW.role_id, OLD.encrypted, NEW.encrypted, OLD.kdf_params, NEW.kdf_params, OLD.dek_id, NEW.dek_id, OLD.password_is_temporary, NEW.password_is_temporary, OLD.active, NEW.active, OLD.quota_bytes, NEW.quota_bytes, OLD.locale, NEW.locale, OLD.birthdate, NEW.birthdate, OLD.sex, NEW.sex, iif(OLD.notes IS NEW.notes, NULL, octet_length(OLD.notes)), iif(OLD.notes IS NEW.notes, NULL, octet_length(NEW.notes)), iif(OLD.database_password IS NEW.database_password, NULL, iif(OLD.database_password IS NULL, NULL, '[redacted]')), iif(OLD.database_password IS NEW.database_password, NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(OLD.password_hash IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]')))); END;
+
+CREATE TRIGGER sys_track_users_delete AFTER DELETE ON users BEGIN INSERT INTO sys_changes VALUES ('user', OLD.id, 'delete', 'user.deleted', 'admins', json_object('username', OLD.username, 'role_id', OLD.role_id, 'active', OLD.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', OLD.username, NULL, OLD.display_name, NULL, OLD.role_id, NULL, OLD.encrypted, NULL, OLD.kdf_params, NULL, OLD.dek_id, NULL, OLD.password_is_temporary, NULL, OLD.active, NULL, OLD.quota_bytes, NULL, OLD.locale, NULL, OLD.birthdate, NULL, OLD.sex, NULL, octet_length(OLD.notes), NULL, iif(OLD.database_password IS NULL, NULL, '[redacted]'), NULL, iif(OLD.password_hash IS NULL, NULL, '[redacted]'), NULL)); END;
+
+CREATE TRIGGER sys_track_roles_insert AFTER INSERT ON roles BEGIN INSERT INTO sys_changes VALUES ('role', NEW.id, 'insert', 'role.created', 'admins', json_object('label', NEW.label), sys_changed_fields('label,permission_group,attrs', '', NULL, NEW.label, NULL, NEW.permission_group, NULL, NEW.attrs)); END;
+
+CREATE TRIGGER sys_track_roles_update AFTER UPDATE ON roles WHEN OLD.label IS NOT NEW.label OR OLD.permission_group IS NOT NEW.permission_group OR OLD.attrs IS NOT NEW.attrs BEGIN INSERT INTO sys_changes VALUES ('role', NEW.id, 'update', 'role.updated', 'admins', json_object('label', NEW.label), sys_changed_fields('label,permission_group,attrs', '', OLD.label, NEW.label, OLD.permission_group, NEW.permission_group, OLD.attrs, NEW.attrs)); END;
+
+CREATE TRIGGER sys_track_roles_delete AFTER DELETE ON roles BEGIN INSERT INTO sys_changes VALUES ('role', OLD.id, 'delete', 'role.deleted', 'admins', json_object('label', OLD.label), sys_changed_fields('label,permission_group,attrs', '', OLD.label, NULL, OLD.permission_group, NULL, OLD.attrs, NULL)); END;
+
+CREATE TRIGGER sys_track_role_capabilities_insert AFTER INSERT ON role_capabilities BEGIN INSERT INTO sys_changes VALUES ('role_capability', NEW.role_id || ':' || NEW.capability, 'insert', 'role_capability.created', 'admins', json_object(), sys_changed_fields('role_id,capability', '', NULL, NEW.role_id, NULL, NEW.capability)); END;
+
+CREATE TRIGGER sys_track_role_capabilities_update AFTER UPDATE ON role_capabilities WHEN OLD.role_id IS NOT NEW.role_id OR OLD.capability IS NOT NEW.capability BEGIN INSERT INTO sys_changes VALUES ('role_capability', NEW.role_id || ':' || NEW.capability, 'update', 'role_capability.updated', 'admins', json_object(), sys_changed_fields('role_id,capability', '', OLD.role_id, NEW.role_id, OLD.capability, NEW.capability)); END;
+
+CREATE TRIGGER sys_track_role_capabilities_delete AFTER DELETE ON role_capabilities BEGIN INSERT INTO sys_changes VALUES ('role_capability', OLD.role_id || ':' || OLD.capability, 'delete', 'role_capability.deleted', 'admins', json_object(), sys_changed_fields('role_id,capability', '', OLD.role_id, NULL, OLD.capability, NULL)); END;
+
+CREATE TRIGGER sys_track_tool_permission_groups_insert AFTER INSERT ON tool_permission_groups BEGIN INSERT INTO sys_changes VALUES ('tool_permission_group', NEW.id, 'insert', 'tool_permission_group.created', 'admins', json_object(), sys_changed_fields('name,description', '', NULL, NEW.name, NULL, NEW.description)); END;
+
+CREATE TRIGGER sys_track_tool_permission_groups_update AFTER UPDATE ON tool_permission_groups WHEN OLD.name IS NOT NEW.name OR OLD.description IS NOT NEW.description BEGIN INSERT INTO sys_changes VALUES ('tool_permission_group', NEW.id, 'update', 'tool_permission_group.updated', 'admins', json_object(), sys_changed_fields('name,description', '', OLD.name, NEW.name, OLD.description, NEW.description)); END;
+
+CREATE TRIGGER sys_track_tool_permission_groups_delete AFTER DELETE ON tool_permission_groups BEGIN INSERT INTO sys_changes VALUES ('tool_permission_group', OLD.id, 'delete', 'tool_permission_group.deleted', 'admins', json_object(), sys_changed_fields('name,description', '', OLD.name, NULL, OLD.description, NULL)); END;
+
+CREATE TRIGGER sys_track_key_slots_insert AFTER INSERT ON key_slots BEGIN INSERT INTO sys_changes VALUES ('key_slot', NEW.id, 'insert', 'key_slot.created', 'admins', json_object('user_id', NEW.user_id, 'kind', NEW.kind), sys_changed_fields('user_id,kind,dek_id,label,expires_at,revoked_at', 'wrapped_dek', NULL, NEW.user_id, NULL, NEW.kind, NULL, NEW.dek_id, NULL, NEW.label, NULL, NEW.expires_at, NULL, NEW.revoked_at, NULL, iif(NEW.wrapped_dek IS NULL, NULL, '[redacted]'))); END;
+
+CREATE TRIGGER sys_track_key_slots_update AFTER UPDATE ON key_slots WHEN OLD.user_id IS NOT NEW.user_id OR OLD.kind IS NOT NEW.kind OR OLD.dek_id IS NOT NEW.dek_id OR OLD.label IS NOT NEW.label OR OLD.expires_at IS NOT NEW.expires_at OR OLD.revoked_at IS NOT NEW.revoked_at OR OLD.wrapped_dek IS NOT NEW.wrapped_dek BEGIN INSERT INTO sys_changes VALUES ('key_slot', NEW.id, 'update', 'key_slot.updated', 'admins', json_object('user_id', NEW.user_id, 'kind', NEW.kind), sys_changed_fields('user_id,kind,dek_id,label,expires_at,revoked_at', 'wrapped_dek', OLD.user_id, NEW.user_id, OLD.kind, NEW.kind, OLD.dek_id, NEW.dek_id, OLD.label, NEW.label, OLD.expires_at, NEW.expires_at, OLD.revoked_at, NEW.revoked_at, iif(OLD.wrapped_dek IS NEW.wrapped_dek, NULL, iif(OLD.wrapped_dek IS NULL, NULL, '[redacted]')), iif(OLD.wrapped_dek IS NEW.wrapped_dek, NULL, iif(NEW.wrapped_dek IS NULL, NULL, '[redacted]')))); END;
+
+CREATE TRIGGER sys_track_key_slots_delete AFTER DELETE ON key_slots BEGIN INSERT INTO sys_changes VALUES ('key_slot', OLD.id, 'delete', 'key_slot.deleted', 'admins', json_object('user_id', OLD.user_id, 'kind', OLD.kind), sys_changed_fields('user_id,kind,dek_id,label,expires_at,revoked_at', 'wrapped_dek', OLD.user_id, NULL, OLD.kind, NULL, OLD.dek_id, NULL, OLD.label, NULL, OLD.expires_at, NULL, OLD.revoked_at, NULL, iif(OLD.wrapped_dek IS NULL, NULL, '[redacted]'), NULL)); END;
+
+CREATE TRIGGER sys_track_sessions_insert AFTER INSERT ON sessions BEGIN INSERT INTO sys_changes VALUES ('session', NEW.id, 'insert', 'session.created', 'admins', json_object('user_id', NEW.user_id, 'kind', NEW.kind, 'agent_id', NEW.agent_id), sys_changed_fields('user_id,kind,agent_id,is_agent,scopes,ends_at,revoked_at', '', NULL, NEW.user_id, NULL, NEW.kind, NULL, NEW.agent_id, NULL, NEW.is_agent, NULL, NEW.scopes, NULL, NEW.ends_at, NULL, NEW.revoked_at)); END;
+
+CREATE TRIGGER sys_track_sessions_update AFTER UPDATE ON sessions WHEN OLD.user_id IS NOT NEW.user_id OR OLD.kind IS NOT NEW.kind OR OLD.agent_id IS NOT NEW.agent_id OR OLD.is_agent IS NOT NEW.is_agent OR OLD.scopes IS NOT NEW.scopes OR OLD.ends_at IS NOT NEW.ends_at OR OLD.revoked_at IS NOT NEW.revoked_at BEGIN INSERT INTO sys_changes VALUES ('session', NEW.id, 'update', CASE WHEN OLD.revoked_at IS NULL AND NEW.revoked_at IS NOT NULL THEN 'session.revoked' ELSE 'session.updated' END, 'admins', json_object('user_id', NEW.user_id, 'kind', NEW.kind, 'agent_id', NEW.agent_id), sys_changed_fields('user_id,kind,agent_id,is_agent,scopes,ends_at,revoked_at', '', OLD.user_id, NEW.user_id, OLD.kind, NEW.kind, OLD.agent_id, NEW.agent_id, OLD.is_agent, NEW.is_agent, OLD.scopes, NEW.scopes, OLD.ends_at, NEW.ends_at, OLD.revoked_at, NEW.revoked_at)); END;
+
+CREATE TRIGGER sys_track_sessions_delete AFTER DELETE ON sessions BEGIN INSERT INTO sys_changes VALUES ('session', OLD.id, 'delete', 'session.deleted', 'admins', json_object('user_id', OLD.user_id, 'kind', OLD.kind, 'agent_id', OLD.agent_id), sys_changed_fields('user_id,kind,agent_id,is_agent,scopes,ends_at,revoked_at', '', OLD.user_id, NULL, OLD.kind, NULL, OLD.agent_id, NULL, OLD.is_agent, NULL, OLD.scopes, NULL, OLD.ends_at, NULL, OLD.revoked_at, NULL)); END;
+
+CREATE TRIGGER sys_track_invitations_insert AFTER INSERT ON invitations BEGIN INSERT INTO sys_changes VALUES ('invitation', NEW.id, 'insert', 'invitation.created', 'admins', json_object('role_id', NEW.role_id, 'invited_by', NEW.invited_by), sys_changed_fields('role_id,invited_by,expires_at,used_at', '', NULL, NEW.role_id, NULL, NEW.invited_by, NULL, NEW.expires_at, NULL, NEW.used_at)); END;
+
+CREATE TRIGGER sys_track_invitations_update AFTER UPDATE ON invitations WHEN OLD.role_id IS NOT NEW.role_id OR OLD.invited_by IS NOT NEW.invited_by OR OLD.expires_at IS NOT NEW.expires_at OR OLD.used_at IS NOT NEW.used_at BEGIN INSERT INTO sys_changes VALUES ('invitation', NEW.id, 'update', CASE WHEN OLD.used_at IS NULL AND NEW.used_at IS NOT NULL THEN 'invitation.used' ELSE 'invitation.updated' END, 'admins', json_object('role_id', NEW.role_id, 'invited_by', NEW.invited_by), sys_changed_fields('role_id,invited_by,expires_at,used_at', '', OLD.role_id, NEW.role_id, OLD.invited_by, NEW.invited_by, OLD.expires_at, NEW.expires_at, OLD.used_at, NEW.used_at)); END;
+
+CREATE TRIGGER sys_track_invitations_delete AFTER DELETE ON invitations BEGIN INSERT INTO sys_changes VALUES ('invitation', OLD.id, 'delete', 'invitation.deleted', 'admins', json_object('role_id', OLD.role_id, 'invited_by', OLD.invited_by), sys_changed_fields('role_id,invited_by,expires_at,used_at', '', OLD.role_id, NULL, OLD.invited_by, NULL, OLD.expires_at, NULL, OLD.used_at, NULL)); END;
+
+CREATE TRIGGER sys_track_supervision_insert AFTER INSERT ON supervision BEGIN INSERT INTO sys_changes VALUES ('supervision', NEW.subject_user_id || ':' || NEW.supervisor_user_id, 'insert', 'supervision.created', 'admins', json_object('subject_user_id', NEW.subject_user_id, 'supervisor_user_id', NEW.supervisor_user_id), sys_changed_fields('subject_user_id,supervisor_user_id', '', NULL, NEW.subject_user_id, NULL, NEW.supervisor_user_id)); END;
+
+CREATE TRIGGER sys_track_supervision_update AFTER UPDATE ON supervision WHEN OLD.subject_user_id IS NOT NEW.subject_user_id OR OLD.supervisor_user_id IS NOT NEW.supervisor_user_id BEGIN INSERT INTO sys_changes VALUES ('supervision', NEW.subject_user_id || ':' || NEW.supervisor_user_id, 'update', 'supervision.updated', 'admins', json_object('subject_user_id', NEW.subject_user_id, 'supervisor_user_id', NEW.supervisor_user_id), sys_changed_fields('subject_user_id,supervisor_user_id', '', OLD.subject_user_id, NEW.subject_user_id, OLD.supervisor_user_id, NEW.supervisor_user_id)); END;
+
+CREATE TRIGGER sys_track_supervision_delete AFTER DELETE ON supervision BEGIN INSERT INTO sys_changes VALUES ('supervision', OLD.subject_user_id || ':' || OLD.supervisor_user_id, 'delete', 'supervision.deleted', 'admins', json_object('subject_user_id', OLD.subject_user_id, 'supervisor_user_id', OLD.supervisor_user_id), sys_changed_fields('subject_user_id,supervisor_user_id', '', OLD.subject_user_id, NULL, OLD.supervisor_user_id, NULL)); END;
+
+CREATE TRIGGER sys_track_config_insert AFTER INSERT ON config BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'insert', 'config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', NULL, NEW.value)); END;
+
+CREATE TRIGGER sys_track_config_update AFTER UPDATE ON config WHEN OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'update', 'config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', OLD.value, NEW.value)); END;
+
+CREATE TRIGGER sys_track_config_delete AFTER DELETE ON config BEGIN INSERT INTO sys_changes VALUES ('config', OLD.key, 'delete', 'config.deleted', 'admins', json_object('key', OLD.key), sys_changed_fields('value', '', OLD.value, NULL)); END;

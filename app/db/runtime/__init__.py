@@ -1,0 +1,1 @@
+"""The system tables that go with every store. Never a table of one bucket alone."""

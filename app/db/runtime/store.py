@@ -1,0 +1,185 @@
+"""Stores as services see them: a reader, a transactor, and one asynchronous face.
+
+Every store has the system tables, so the reader and transactor of each bucket extend
+those defined here. `OwnerReader` and `RegistryReader` stay unrelated to one another.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from app.clock import Millis
+from app.db.context import Actor
+from app.db.migrations import Bucket, load
+from app.db.pool import Handles
+from app.db.queries import Statement
+from app.db.runtime.tracking import TRACKED
+from app.db.sqlite import Connection, Value
+from app.db.writer import Lane, Writer
+from app.errors import StoreBusyError, StoreDamagedError
+
+RUNTIME = Bucket("runtime", load("app.db.runtime"), TRACKED)
+"""The bucket of the system tables."""
+
+RowT = TypeVar("RowT", bound=tuple[Any, ...])
+ResultT = TypeVar("ResultT")
+ReaderT = TypeVar("ReaderT", bound="RuntimeReader")
+TransactorT = TypeVar("TransactorT", bound="RuntimeTransactor")
+
+
+class Later(Enum):
+    """The answer of an inline read that could not be had at once."""
+
+    LATER = "later"
+
+
+LATER = Later.LATER
+
+
+class RuntimeReader:
+    """Reads one store, inside one snapshot."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def one(self, statement: Statement[RowT], /, **params: Value) -> RowT | None:
+        """The statement's first row; None when it gives none."""
+        row = self._connection.one(statement.sql, params)
+        return None if row is None else statement.make(row)
+
+    @property
+    def now_ms(self) -> Millis:
+        """The present, as the store's clock tells it."""
+        return self._connection.now_ms
+
+    def all(self, statement: Statement[RowT], /, **params: Value) -> list[RowT]:
+        """Every row of the statement."""
+        make = statement.make
+        return [make(row) for row in self._connection.all(statement.sql, params)]
+
+
+class RuntimeTransactor(RuntimeReader):
+    """Reads and writes one store, inside one transaction that its owner commits."""
+
+    __slots__ = ()
+
+    @property
+    def actor(self) -> Actor:
+        """Who writes.
+
+        Raises:
+            RuntimeError: Outside of a write.
+        """
+        if self._connection.actor is None:
+            message = "a write has an actor"
+            raise RuntimeError(message)
+        return self._connection.actor
+
+    def new_id(self) -> str:
+        """A new UUIDv7 of this moment."""
+        return self._connection.new_id()
+
+    def run(self, statement: Statement[RowT], /, **params: Value) -> list[RowT]:
+        """Run a writing statement to its end; the rows of its RETURNING, in no order."""
+        return self.all(statement, **params)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RuntimeStore(Generic[ReaderT, TransactorT]):
+    """One store's asynchronous face; the work itself is synchronous and runs on threads."""
+
+    handles: Handles
+    """The open handles, of this face alone."""
+    lane: Lane
+    """The file's queue of writes, which its faces share."""
+    writer: Writer
+    threads: Executor
+    """Runs the reads."""
+    reader: type[ReaderT]
+    transactor: type[TransactorT]
+
+    def try_one(self, statement: Statement[RowT], /, **params: Value) -> RowT | Later | None:
+        """The first row of an inline statement, had at once, on the event loop.
+
+        Args:
+            statement: What to run; one not marked `inline` is never run here.
+            params: Its parameters, by name.
+
+        Returns:
+            The row; None when there is none; LATER when a thread must read it, for the
+            store is not open, every handle is lent, or a lock or damage stands in the way.
+        """
+        if statement.inline is None:
+            return LATER
+        connection = self.handles.try_reader()
+        if connection is None:
+            return LATER
+        try:
+            row = connection.one(statement.sql, params)
+        except (StoreBusyError, StoreDamagedError):
+            return LATER
+        finally:
+            self.handles.give_back(connection)
+        return None if row is None else statement.make(row)
+
+    async def one(self, statement: Statement[RowT], /, **params: Value) -> RowT | None:
+        """A statement's first row, from a thread when it cannot be had at once."""
+        found = self.try_one(statement, **params)
+        if isinstance(found, Later):
+            return await self.read(lambda reader: reader.one(statement, **params))
+        return found
+
+    async def read(self, work: Callable[[ReaderT], ResultT]) -> ResultT:
+        """Run the work on a thread, in one snapshot.
+
+        Returns:
+            What the work returned.
+
+        Raises:
+            StoreClosedError: The store was closed meanwhile.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.threads, self._read, work)
+
+    def _read(self, work: Callable[[ReaderT], ResultT]) -> ResultT:
+        with self.handles.borrow_reader() as connection:
+            connection.all("BEGIN")
+            try:
+                return work(self.reader(connection))
+            finally:
+                if connection.in_transaction:
+                    connection.all("ROLLBACK")
+
+    async def write(self, work: Callable[[TransactorT], ResultT], actor: Actor) -> ResultT:
+        """Run the work in a transaction and return when it is on the disk.
+
+        Args:
+            work: Returns plain data; may be run again when a shared commit fails.
+            actor: Who writes, as events and audit record it.
+
+        Returns:
+            What the work returned.
+
+        Raises:
+            StoreClosedError: The store was closed meanwhile; nothing was written.
+            OverloadedError: Too many writes wait; nothing was written.
+        """
+        return await self.writer.submit(
+            self.lane, self.handles, lambda connection: work(self.transactor(connection)), actor
+        )
+
+    async def checkpoint(self) -> bool:
+        """Empty the write-ahead log into the file, so that what was deleted leaves the log too.
+
+        Returns:
+            False when somebody reads an old snapshot still; then the log keeps it a while.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.threads, self._checkpoint)
+
+    def _checkpoint(self) -> bool:
+        with self.handles.borrow_writer() as connection:
+            return connection.checkpoint()

@@ -1,0 +1,391 @@
+"""The one door to the database driver: open, create, probe and copy.
+
+What leaves this module is a plain value or a `Connection`; a driver's error that a person
+or a program can act on leaves as one of `app.errors`.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NewType
+
+import sqlcipher3.dbapi2 as driver
+
+from app.clock import Clock, Millis
+from app.db import functions
+from app.db.authorizer import Authorizer
+from app.db.context import Actor
+from app.db.driver_errors import translated, translated_os_error
+from app.errors import (
+    DriverUnfitError,
+    StoreBusyError,
+    StoreDamagedError,
+    StoreError,
+    StoreMissingError,
+    StoreReadOnlyError,
+    StoreSwappedError,
+)
+from app.ids import new_uuid7
+
+Value = functions.Value
+Function = functions.Function
+Row = tuple[Any, ...]
+Params = Mapping[str, Value]
+RawKey = NewType("RawKey", str)
+"""SQLCipher's raw form, `x'<64 hex digits>'`."""
+
+OLDEST_SQLITE: Final = (3, 51, 3)
+"""The first release without the WAL-reset corruption bug (3.7.0 to 3.51.2)."""
+PAGE_SIZE: Final = 4096
+RAW_KEY_LENGTH: Final = len("x''") + 64
+READER_CACHE_KIB: Final = 256
+WRITER_CACHE_KIB: Final = 1024
+BUSY_WAIT_S: Final = 5.0
+"""How long a handle waits where it may: for the end of another's recovery, closing or write."""
+PLAIN_HEADER: Final = b"SQLite format 3\x00"
+"""The first 16 bytes of a plain database; an encrypted one begins with its salt."""
+
+_FAULTS: Final = (driver.Error, driver.Warning)
+_NO_PARAMS: Final[Params] = {}
+
+
+def require_fit_driver() -> None:
+    """Refuse a driver that would write in clear, or corrupt.
+
+    Raises:
+        DriverUnfitError: No SQLCipher, an SQLite too old, or temporary files on disk.
+    """
+    raw = driver.connect(":memory:")
+    try:
+        cipher = raw.execute("PRAGMA cipher_version").fetchone()
+        options = {row[0] for row in raw.execute("PRAGMA compile_options")}
+    finally:
+        raw.close()
+    reasons = {
+        "It is not SQLCipher.": not cipher,
+        "Its SQLite is older than 3.51.3.": driver.sqlite_version_info < OLDEST_SQLITE,
+        "It keeps temporary tables in files.": not options & {"TEMP_STORE=2", "TEMP_STORE=3"},
+    }
+    for reason, stands in reasons.items():
+        if stands:
+            raise DriverUnfitError(reason)
+
+
+class Connection:
+    """One handle on one file. Used by one thread at a time; the owner sees to that."""
+
+    __slots__ = ("_clock", "_failure", "_raw", "actor", "is_damaged", "path")
+
+    def __init__(self, raw: Any, path: Path | None, clock: Clock) -> None:  # noqa: ANN401 - the driver has no types
+        self._raw = raw
+        self._clock = clock
+        self._failure: Exception | None = None
+        self.path = path
+        """The store's file; None for one in memory."""
+        self.actor: Actor | None = None
+        """Who writes now; a tracked write without one fails."""
+        self.is_damaged = False
+        """Whether it met damage; SQLCipher then refuses the sound pages as well, for ever."""
+
+    def all(self, sql: str, params: Params = _NO_PARAMS) -> list[Row]:
+        """Run one statement to its end and return every row."""
+        try:
+            rows: list[Row] = self._raw.execute(sql, params).fetchall()
+        except _FAULTS as error:
+            raise self._meaning(error) from error
+        return rows
+
+    def one(self, sql: str, params: Params = _NO_PARAMS) -> Row | None:
+        """Run one statement to its end; its first row, or None when it gave none."""
+        # An unfinished cursor pins its snapshot and fails COMMIT, so rows are always drained.
+        rows = self.all(sql, params)
+        return rows[0] if rows else None
+
+    def scalar(self, sql: str) -> Value:
+        """The first column of the first row; None when there is none."""
+        row = self.one(sql)
+        value: Value = row[0] if row else None
+        return value
+
+    def columns(self, sql: str, params: Params) -> tuple[str, ...]:
+        """The names of a statement's result columns, which it runs; empty when it gives no rows."""
+        with self._translating():
+            cursor = self._raw.execute(sql, params)
+            names = tuple(item[0] for item in cursor.description or ())
+            cursor.close()
+        return names
+
+    @property
+    def now_ms(self) -> Millis:
+        """The present, as this handle's clock tells it."""
+        return self._clock()
+
+    def new_id(self) -> str:
+        """A new UUIDv7 of this moment."""
+        return new_uuid7(self._clock())
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open: some errors end it by themselves."""
+        return bool(self._raw.in_transaction)
+
+    def changes(self) -> int:
+        """How many rows this handle has changed since it was opened."""
+        return int(self._raw.total_changes)
+
+    def set_wait(self, seconds: float) -> None:
+        """How long to wait for another's lock from now on; 0 never waits."""
+        self._raw.set_busy_timeout(seconds)
+
+    def interrupt(self) -> None:
+        """Stop what runs on this handle; safe from any thread."""
+        self._raw.interrupt()
+
+    def close(self) -> None:
+        """Let the file go."""
+        with self._translating():
+            self._raw.close()
+
+    def checkpoint(self) -> bool:
+        """Move the write-ahead log into the file and empty it, as far as readers allow.
+
+        Returns:
+            False when somebody still reads what only the log holds; then it is not empty.
+        """
+        row = self.one("PRAGMA wal_checkpoint(TRUNCATE)")
+        return row is not None and row[0] == 0
+
+    def copy_to(self, target: "Connection") -> None:
+        """Copy the whole database into an empty one, page by page, under the target's own key."""
+        with self._translating():
+            self._raw.backup(target._raw)  # noqa: SLF001 - the same class
+
+    def file_salt(self) -> bytes:
+        """The 16 bytes an encrypted file begins with, of one this key does not open as well.
+
+        Returns:
+            They; empty on a handle without a key.
+        """
+        found = self.scalar("PRAGMA cipher_salt")
+        return bytes.fromhex(found) if isinstance(found, str) else b""
+
+    def guard(self, judge: Authorizer) -> None:
+        """Refuse, from now on, every statement the authorizer does not admit."""
+        self._raw.set_authorizer(judge)
+
+    def register(self, extra: Sequence[Function]) -> None:
+        """Make the triggers' functions, and these, known to SQL on this handle."""
+        for name, count, body in extra:
+            self._define(name, count, body, deterministic=True)
+        for name, read in functions.ACTOR_FUNCTIONS.items():
+            self._define(name, 0, self._actor_reader(read))
+        self._define("sys_now_ms", 0, self._clock)
+        self._define("sys_new_id", 0, self.new_id)
+        self._define("sys_changed_fields", -1, functions.changed_fields, deterministic=True)
+
+    def _define(
+        self, name: str, count: int, body: Callable[..., Value], *, deterministic: bool = False
+    ) -> None:
+        def call(*values: Value) -> Value:
+            try:
+                return body(*values)
+            except Exception as error:
+                # SQLite passes on that a function failed, but neither why nor which.
+                self._failure = error
+                raise
+
+        self._raw.create_function(name, count, call, deterministic=deterministic)
+
+    def _actor_reader(self, read: Callable[[Actor], str | None]) -> Callable[[], str | None]:
+        def call() -> str | None:
+            if self.actor is None:
+                message = "a tracked write needs an actor"
+                raise RuntimeError(message)
+            return read(self.actor)
+
+        return call
+
+    def _meaning(self, error: Exception) -> Exception:
+        failure, self._failure = self._failure, None
+        meant = failure or translated(error, self.path)
+        self.is_damaged = self.is_damaged or isinstance(meant, StoreDamagedError)
+        return meant
+
+    @contextlib.contextmanager
+    def _translating(self) -> Iterator[None]:
+        try:
+            yield
+        except _FAULTS as error:
+            raise self._meaning(error) from error
+
+
+def open_existing(
+    path: Path, key: RawKey | None, *, application_id: int, clock: Clock, reader: bool
+) -> Connection:
+    """Open a store's file that must be there; never makes one.
+
+    Args:
+        path: The file.
+        key: Its raw key; None for a plain file.
+        application_id: The kind of store it must be.
+        clock: Time for the triggers' functions.
+        reader: True for a handle that cannot write, and waits for nobody.
+
+    Returns:
+        A configured handle, without authorizer or functions.
+
+    Raises:
+        StoreMissingError: No such file.
+        StoreDamagedError: Empty, damaged, or not under this key.
+        StoreSwappedError: A sound file of another kind, or a plain one for an encrypted.
+        StoreReadOnlyError: This process may not write it.
+        OutOfHandlesError: No descriptor is free.
+    """
+    _require_raw(key)
+    _require_content(path)
+    connection = _connect(path, key, clock)
+    try:
+        _require_kind(connection, application_id)
+        _configure(connection, encrypted=key is not None, reader=reader)
+    except StoreDamagedError as error:
+        error.file_salt = _salt_or_nothing(connection)
+        connection.close()
+        if key is not None and error.file_salt == PLAIN_HEADER:
+            raise StoreSwappedError from error
+        raise
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def create(path: Path, key: RawKey | None, *, application_id: int, clock: Clock) -> Connection:
+    """Make a new store's file, mode 0600; an existing one is refused, a failed one removed.
+
+    Args:
+        path: Where; its folder is there.
+        key: Its raw key; None for a plain file.
+        application_id: The kind of store it will be.
+        clock: Time for the triggers' functions.
+
+    Returns:
+        A configured handle on the only connection to the file.
+
+    Raises:
+        StoreBusyError: Something stands at this path already.
+        DiskFullError: There is no room.
+        StoreReadOnlyError: The folder cannot be written, or its file system has no
+            shared memory.
+    """
+    _require_raw(key)
+    # O_EXCL, so that nothing is ever overwritten; closed before SQLite opens it.
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    except FileExistsError as error:
+        raise StoreBusyError from error
+    except OSError as error:
+        raise translated_os_error(error) from error
+    with contextlib.ExitStack() as undo:
+        undo.callback(path.unlink, missing_ok=True)
+        connection = _connect(path, key, clock)
+        undo.callback(connection.close)
+        connection.all(f"PRAGMA page_size = {PAGE_SIZE}")
+        if connection.scalar("PRAGMA journal_mode = WAL") != "wal":
+            raise StoreReadOnlyError
+        connection.all(f"PRAGMA application_id = {application_id:d}")
+        _configure(connection, encrypted=key is not None, reader=False)
+        undo.pop_all()
+    return connection
+
+
+def is_complete(sql: str) -> bool:
+    """Whether the text ends a statement, triggers' bodies understood."""
+    return bool(driver.complete_statement(sql))
+
+
+def in_memory(clock: Clock) -> Connection:
+    """A database of no file: what the migrations make, for comparison."""
+    connection = Connection(driver.connect(":memory:", isolation_level=None), None, clock)
+    _configure(connection, encrypted=False, reader=False)
+    return connection
+
+
+def _require_raw(key: RawKey | None) -> None:
+    """Refuse a key that SQLCipher would take for a passphrase, and make another file of."""
+    if key is not None and len(key) != RAW_KEY_LENGTH:
+        message = "a raw key has 64 hexadecimal digits"
+        raise ValueError(message)
+
+
+def _require_content(path: Path) -> None:
+    """Refuse what SQLite would take for a new database."""
+    # stat, never open(): closing any descriptor of the file would drop SQLite's locks.
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise StoreMissingError from error
+    except OSError as error:
+        raise translated_os_error(error) from error
+    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
+        raise StoreDamagedError
+
+
+def _require_kind(connection: Connection, application_id: int) -> None:
+    """Read the file's first page, which the key must open, and its kind."""
+    connection.scalar("SELECT count(*) FROM sqlite_schema")
+    if connection.scalar("PRAGMA application_id") != application_id:
+        raise StoreSwappedError
+
+
+def _salt_or_nothing(connection: Connection) -> bytes:
+    try:
+        return connection.file_salt()
+    except StoreError:
+        return b""
+
+
+def _connect(path: Path, key: RawKey | None, clock: Clock) -> Connection:
+    target = f"{path.absolute().as_uri()}?mode=rw"
+    try:
+        raw = driver.connect(
+            target, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_WAIT_S
+        )
+    except _FAULTS as error:
+        raise translated(error, path) from error
+    connection = Connection(raw, path, clock)
+    if key is None:
+        return connection
+    try:
+        # Before the key: a wrong one would otherwise write lines to standard error.
+        connection.all("PRAGMA cipher_log_level = NONE")
+        # set_key, not PRAGMA key: no SQL text, and so no trace, ever holds it.
+        raw.set_key(key)
+        connection.all("PRAGMA cipher_compatibility = 4")
+        connection.all(f"PRAGMA cipher_page_size = {PAGE_SIZE}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _configure(connection: Connection, *, encrypted: bool, reader: bool) -> None:
+    """Set what holds for the life of a handle."""
+    pragmas = [
+        "foreign_keys = ON",
+        "recursive_triggers = ON",  # else OR REPLACE would skip delete triggers
+        "trusted_schema = ON",  # triggers call the program's functions, never innocuous
+        "cell_size_check = ON",
+        "synchronous = FULL",  # an acknowledged write survives power loss
+        "temp_store = MEMORY",
+        f"cache_size = -{READER_CACHE_KIB if reader else WRITER_CACHE_KIB}",
+    ]
+    if not encrypted:
+        pragmas.append("secure_delete = ON")  # a destroyed slot's bytes must go
+    if reader:
+        pragmas.append("query_only = ON")
+    for pragma in pragmas:
+        connection.all(f"PRAGMA {pragma}")
+    if reader:
+        connection.set_wait(0)  # the event loop reads on it

@@ -1,0 +1,150 @@
+"""Generated triggers: every tracked change leaves one event and one audit row.
+
+A declaration names a table, its entity, and how each field is recorded. From it come
+one view, `sys_changes`, whose single INSTEAD OF trigger writes both rows, and three
+short triggers a table that insert into it. (Full triggers a table cost three times the
+schema text, and SQLite parses all of it on every connection.)
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+PREFIX: Final = "sys_track_"
+"""Names of all generated triggers begin so; the migration runner drops and remakes them."""
+VIEW: Final = "sys_changes"
+"""What they insert into."""
+
+_VIEW: Final = f"""
+CREATE VIEW {VIEW} (entity, record_id, kind, type, audience, payload, fields) AS
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE
+"""
+
+_RECORD: Final = f"""
+CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
+  INSERT INTO sys_events (id, occurred_at, entity_type, entity_id, type, actor_kind, actor_sub,
+    acting_for, request_id, trace_id, audience, payload)
+  VALUES (sys_new_id(), sys_now_ms(), NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
+    sys_actor_sub(), sys_acting_for(), sys_request_id(), sys_trace_id(), NEW.audience,
+    NEW.payload);
+  INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
+    acting_for, action, request_id, trace_id, fields)
+  VALUES (NEW.entity, NEW.record_id, 1 + (SELECT coalesce(max(ordinal), 0) FROM sys_audit
+      WHERE entity = NEW.entity AND record_id = NEW.record_id), sys_now_ms(), NEW.kind,
+    sys_actor_kind(), sys_actor_sub(), sys_acting_for(), sys_action(), sys_request_id(),
+    sys_trace_id(), NEW.fields);
+END
+"""  # noqa: S608 - names of this module
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change with a name of its own: this column, from NULL to a value."""
+
+    column: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """How one table's changes are recorded."""
+
+    table: str
+    entity: str
+    """The name it is known by for ever, in events and audit."""
+    key: tuple[str, ...]
+    """Columns of the record's id, joined by `:`."""
+    fields: tuple[str, ...]
+    """Columns recorded before and after, as they are."""
+    content: tuple[str, ...] = ()
+    """Columns of which the size alone is recorded."""
+    secret: tuple[str, ...] = ()
+    """Columns of which only the fact of a change is recorded."""
+    payload: tuple[str, ...] = ()
+    """Columns that the event carries, as they are after the change."""
+    transitions: tuple[Transition, ...] = ()
+    audience: str = "'admins'"
+    """Who may see the event in the group's store: an SQL expression over `{row}.column`."""
+    watched: tuple[str, ...] = field(init=False)
+    """Every column whose change makes an event."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "watched", (*self.fields, *self.content, *self.secret))
+
+
+def digest(tracked: Sequence[Tracked]) -> str:
+    """SHA-256, as hex, of all that a declaration makes: part of the schema's version."""
+    return hashlib.sha256("\n".join(statements(tracked)).encode()).hexdigest()
+
+
+def statements(tracked: Sequence[Tracked]) -> list[str]:
+    """All statements that make the triggers, to run in order."""
+    made = [_VIEW.strip(), _RECORD.strip()]
+    for item in tracked:
+        made += [_trigger(item, kind) for kind in _PAST]
+    return made
+
+
+def drop_statements(objects: Sequence[tuple[str, str]]) -> list[str]:
+    """Statements that drop every generated object among these `(type, name)` pairs."""
+    made = [name for kind, name in objects if kind == "trigger" and name.startswith(PREFIX)]
+    views = [name for kind, name in objects if kind == "view" and name == VIEW]
+    return [f"DROP TRIGGER {name}" for name in made] + [f"DROP VIEW {name}" for name in views]
+
+
+_PAST: Final = {"insert": "created", "update": "updated", "delete": "deleted"}
+
+
+def _trigger(item: Tracked, kind: str) -> str:
+    row = "OLD" if kind == "delete" else "NEW"
+    when = ""
+    if kind == "update":
+        when = " WHEN " + " OR ".join(f"OLD.{name} IS NOT NEW.{name}" for name in item.watched)
+    key = " || ':' || ".join(f"{row}.{name}" for name in item.key)
+    pairs = ", ".join(f"'{name}', {row}.{name}" for name in item.payload)
+    values = ", ".join(
+        (
+            f"'{item.entity}'",
+            key,
+            f"'{kind}'",
+            _type(item, kind),
+            item.audience.format(row=row),
+            f"json_object({pairs})",
+            _fields(item, kind),
+        )
+    )
+    name = f"{PREFIX}{item.table}_{kind}"
+    return (
+        f"CREATE TRIGGER {name} AFTER {kind.upper()} ON {item.table}{when} "  # noqa: S608 - names of the declaration
+        f"BEGIN INSERT INTO {VIEW} VALUES ({values}); END"
+    )
+
+
+def _type(item: Tracked, kind: str) -> str:
+    plain = f"'{item.entity}.{_PAST[kind]}'"
+    if kind != "update" or not item.transitions:
+        return plain
+    cases = " ".join(
+        f"WHEN OLD.{t.column} IS NULL AND NEW.{t.column} IS NOT NULL THEN '{t.name}'"
+        for t in item.transitions
+    )
+    return f"CASE {cases} ELSE {plain} END"
+
+
+def _fields(item: Tracked, kind: str) -> str:
+    masked = {name: f"octet_length({{row}}.{name})" for name in item.content}
+    masked |= {name: f"iif({{row}}.{name} IS NULL, NULL, '[redacted]')" for name in item.secret}
+    values = [value for name in item.fields for value in _pair(kind, f"{{row}}.{name}")]
+    for name, form in masked.items():
+        guard = f"iif(OLD.{name} IS NEW.{name}, NULL, {form})"
+        values += _pair(kind, guard if kind == "update" else form)
+    names = f"'{','.join(item.fields)}', '{','.join(masked)}'"
+    return f"sys_changed_fields({', '.join([names, *values])})"
+
+
+def _pair(kind: str, form: str) -> tuple[str, str]:
+    """The value before and the value after; a row that is made or goes has only one."""
+    before = "NULL" if kind == "insert" else form.format(row="OLD")
+    after = "NULL" if kind == "delete" else form.format(row="NEW")
+    return before, after

@@ -1,0 +1,81 @@
+"""The composition root: wires the service together, and nothing else."""
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from app import telemetry
+from app.bridge import start
+from app.bridge.strongroom import Reach, reach_nothing
+from app.clock import Clock, system_clock
+from app.crypto.kdf import KdfParams
+from app.settings import Settings
+from app.web import errors, hot
+from app.web.envelope import Envelope
+from app.web.owner import files, reports, search
+from app.web.registry import admin, me, session
+from app.web.runtime import health
+from app.worker.loops import run_loops
+
+ROUTERS = (
+    files.router,
+    search.router,
+    session.router,
+    session.public,
+    reports.router,
+    me.router,
+    admin.router,
+    health.public,
+)
+"""In the order of their traffic: each route ahead of the one that answers costs time."""
+
+
+def create_app(
+    settings: Settings,
+    *,
+    clock: Clock = system_clock,
+    kdf_params: KdfParams | None = None,
+    reach: Reach = reach_nothing,
+) -> ASGIApp:
+    """Wire one worker's application; its lifespan opens and closes the stores.
+
+    Args:
+        settings: Of the whole server.
+        clock: The time; tests move it.
+        kdf_params: The cost of new passwords; None takes the root's own.
+        reach: Told each named point of an operation; tests kill the process there.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            async with (
+                start.running(settings, clock, kdf_params=kdf_params, reach=reach) as room,
+                run_loops(room),
+            ):
+                app.state.room = room
+                yield
+        except BaseException as error:
+            telemetry.unexpected("lifespan", error)
+            raise
+
+    app = FastAPI(
+        title="Strongroom",
+        version="0.1.0",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    errors.install(app)
+    hot.install(app)
+    return Envelope(
+        app,
+        json_bytes_max=settings.json_bytes_max,
+        body_limits=files.body_limits(settings),
+    )

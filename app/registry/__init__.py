@@ -1,0 +1,1 @@
+"""Services on the registry bucket, one noun a module. Never a commit, never an owner table."""

@@ -1,0 +1,1 @@
+"""Services on the system tables. Blind to both buckets."""

@@ -1,0 +1,228 @@
+"""The settings, and the only reader of the environment.
+
+Each field is also a variable `STRONGROOM_<FIELD>`; an empty one counts as unset. The
+command line comes first, then the environment, then the default. None of them is a
+secret, so the parent may hand all of them to its workers in an argument.
+"""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from app.errors import StartError
+from app.ids import UserId
+
+PROJECT_FOLDER = Path(__file__).resolve().parent.parent
+"""The folder that holds the package `app`."""
+
+WORKERS_MAX = 64
+PORT_MAX = 65_535
+
+_PREFIX = "STRONGROOM_"
+_KIB = 1024
+_MIB = 1024 * _KIB
+
+
+def _find_credential() -> Path | None:
+    """The instance key that systemd hands over (systemd.exec(5), CREDENTIALS); None without."""
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    key = Path(folder, "instance.key") if folder else None
+    return key if key and key.is_file() else None
+
+
+class Settings(BaseSettings):
+    """Everything an operator can choose; frozen, complete and valid once it exists."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=_PREFIX,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+        validate_default=True,
+    )
+
+    root: Path = PROJECT_FOLDER
+    """Folder of the service's data; by default the project's, wherever the caller stands."""
+    host: str = Field(default="127.0.0.1", min_length=1)
+    """Name or address to listen on; only this box, for TLS is a proxy's work."""
+    port: int = Field(default=8321, ge=0, le=PORT_MAX)
+    """TCP port; 0 takes any free one, which the log then names."""
+    workers: int = Field(default=1, ge=1, le=WORKERS_MAX)
+    """Worker processes; one serves a small group on any box."""
+    instance_key_file: Path | None = Field(default_factory=_find_credential)
+    """File of the instance key; a systemd credential if there is one, else in the root."""
+    public_url: str | None = None
+    """Origin that clients see; None when they come straight to `host` and `port`."""
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    """Networks whose forwarding headers count; none, for anyone can write such a header."""
+
+    note_bytes_max: int = Field(default=4 * _MIB, ge=1)
+    """Bytes of a note's body; a note is read whole."""
+    json_bytes_max: int = Field(default=_MIB, ge=1)
+    """Bytes of a JSON body."""
+    inline_note_bytes_max: int = Field(default=64 * _KIB, ge=0)
+    """Bytes up to which a note is read on the event loop; a thread costs more than that."""
+
+    reader_threads: int = Field(default=4, ge=1)
+    """Threads of a worker that read stores."""
+    writer_threads: int = Field(default=2, ge=1)
+    """Threads of a worker that write stores; more only wait for each other's fsync."""
+    writer_nice: int = Field(default=5, ge=0, le=19)
+    """Niceness of the writer threads; reads meanwhile +57 %, writes -33 % on a full core."""
+    commit_batch_max: int = Field(default=64, ge=1)
+    """Queued writes of one store that may share a commit."""
+    commit_slice_ms: int = Field(default=50, ge=1)
+    """Milliseconds after which a batch lets other processes write."""
+    handle_budget: int | None = Field(default=None, ge=1)
+    """File descriptors for open stores in a worker; None computes it from RLIMIT_NOFILE."""
+    generation_poll_ms: int = Field(default=100, ge=1)
+    """Milliseconds between two looks at the generations of the stores."""
+
+    idle_lock_s: int = Field(default=900, ge=1)
+    """Seconds without use after which a store is locked."""
+    session_days: int = Field(default=30, ge=1)
+    """Days that a session lives."""
+    cookie_idle_hours: int = Field(default=12, ge=1)
+    """Hours without use after which a session by cookie ends."""
+    token_days: int = Field(default=90, ge=1)
+    """Days that an API token lives unless its maker says otherwise."""
+    token_days_max: int = Field(default=365, ge=1)
+    """Days that an API token can live at most."""
+    invitation_hours: int = Field(default=72, ge=1)
+    """Hours that an invitation can be accepted."""
+    reauthentication_s: int = Field(default=300, ge=1)
+    """Seconds for which a checked password counts as recent."""
+    last_seen_every_s: int = Field(default=300, ge=1)
+    """Seconds between two records of a session's use; each is a write."""
+
+    exclusive_wait_s: float = Field(default=10.0, gt=0)
+    """Seconds to wait until nobody has a store open, before `store_busy`."""
+    write_wait_s: float = Field(default=10.0, gt=0)
+    """Seconds that a write waits for its turn, before `store_busy`."""
+    stop_s: int = Field(default=15, ge=1)
+    """Seconds from SIGTERM until the workers are killed; writes in flight finish within."""
+    janitor_s: int = Field(default=60, ge=1)
+    """Seconds between two rounds of the janitor."""
+
+    @field_validator("root", "instance_key_file")
+    @classmethod
+    def _make_absolute(cls, path: Path | None) -> Path | None:
+        if path is None:
+            return None
+        try:
+            str(path).encode()
+        except UnicodeEncodeError:
+            message = "a path in UTF-8"
+            raise ValueError(message) from None
+        # A worker starts in another folder than its parent.
+        return path.absolute()
+
+    @field_validator("public_url")
+    @classmethod
+    def _check_origin(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        url = urlsplit(text)
+        origin = f"{url.scheme}://{url.netloc}".lower()
+        is_origin = text.lower() in {origin, f"{origin}/"} and "@" not in url.netloc
+        if url.scheme not in {"http", "https"} or not url.hostname or not is_origin:
+            message = "an origin such as https://strongroom.example, without a path"
+            raise ValueError(message)
+        return origin
+
+    @field_validator("trusted_proxies", mode="before")
+    @classmethod
+    def _split_list(cls, value: object) -> object:
+        return value.replace(",", " ").split() if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_networks(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            return tuple(str(ipaddress.ip_network(network)) for network in networks)
+        except ValueError:
+            message = "IP networks such as 10.0.0.0/8, separated by commas"
+            raise ValueError(message) from None
+
+    @field_validator("token_days_max")
+    @classmethod
+    def _check_days(cls, days_max: int, info: ValidationInfo) -> int:
+        if days_max < info.data.get("token_days", 0):
+            message = "not under token_days"
+            raise ValueError(message)
+        return days_max
+
+    @property
+    def database(self) -> Path:
+        """Folder of all run-time data; its name is a constant, not a setting."""
+        return self.root / "database"
+
+    @property
+    def system_file(self) -> Path:
+        """The registry's file, which is the group's store as well."""
+        return self.database / "system.db"
+
+    def user_file(self, user_id: UserId) -> Path:
+        """The file of a member's store, whether or not it exists."""
+        return self.database / f"{user_id}.db"
+
+    @property
+    def lock_file(self) -> Path:
+        """Locked exclusively by whoever serves this root; holds their process id."""
+        return self.database / ".lock"
+
+    @property
+    def workers_lock_file(self) -> Path:
+        """Locked shared by each worker for life."""
+        return self.database / ".workers.lock"
+
+    @property
+    def stores_lock_file(self) -> Path:
+        """The byte ranges that say who has which store open; never unlinked."""
+        return self.database / ".stores.lock"
+
+    @property
+    def setup_token_file(self) -> Path:
+        """The token that makes the first administrator; absent once there is one."""
+        return self.database / "setup.token"
+
+    @property
+    def control_socket(self) -> Path:
+        """Where the command line speaks to a running server."""
+        return self.database / "control.sock"
+
+    @property
+    def instance_key(self) -> Path:
+        """The file of the instance key, outside `database/` so that no backup contains it."""
+        return self.instance_key_file or self.root / "instance.key"
+
+    @classmethod
+    def load(cls, **chosen: str | int | Path | None) -> Self:
+        """Read the settings: what was chosen, else the environment, else the default.
+
+        Args:
+            chosen: Fields by name, from the command line; None means not chosen.
+
+        Returns:
+            The settings, whole and valid.
+
+        Raises:
+            StartError: A value cannot be taken; names each such field, never its value.
+        """
+        try:
+            return cls.model_validate({k: v for k, v in chosen.items() if v is not None})
+        except ValidationError as error:
+            faults = (f"{_name(fault['loc'])}: {fault['msg']}." for fault in error.errors())
+            raise StartError(" ".join(faults)) from None
+
+
+def _name(location: tuple[int | str, ...]) -> str:
+    """A field's variable, such as `STRONGROOM_PORT`."""
+    return f"{_PREFIX}{location[0]}".upper()

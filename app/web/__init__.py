@@ -1,0 +1,1 @@
+"""HTTP: shapes, status codes, routing. Never SQL, never a decision the bridge makes."""

@@ -1,0 +1,238 @@
+"""Errors as RFC 9457 problems: the one table from code to status, and nothing of what was sent."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from app import telemetry
+from app.errors import (
+    AlreadyExistsError,
+    ManyMatchesError,
+    StoreError,
+    StrongroomError,
+    TooManyAttemptsError,
+    VersionConflictError,
+)
+
+STATUS: Final[Mapping[str, int]] = {
+    "authentication_required": 401,
+    "invalid_credentials": 401,
+    "ambiguous_credentials": 401,
+    "not_permitted": 403,
+    "human_session_required": 403,
+    "reauthentication_required": 403,
+    "cross_site_request": 403,
+    "not_found": 404,
+    "not_a_note": 404,
+    "invalid_input": 422,
+    "invalid_path": 422,
+    "weak_password": 422,
+    "invalid_username": 422,
+    "different_roots": 422,
+    "overlapping_edits": 422,
+    "recursive_required": 422,
+    "idempotency_not_supported": 422,
+    "payload_too_large": 413,
+    "conflict": 409,
+    "constraint_failed": 409,
+    "version_conflict": 412,
+    "already_exists": 412,
+    "path_conflict": 409,
+    "no_match": 409,
+    "many_matches": 409,
+    "username_taken": 409,
+    "already_set_up": 409,
+    "last_administrator": 409,
+    "key_not_held": 409,
+    "store_not_encrypted": 409,
+    "too_many_attempts": 429,
+    "store_error": 500,
+    "store_locked": 423,
+    "store_busy": 503,
+    "store_migrating": 503,
+    "out_of_handles": 503,
+    "overloaded": 503,
+    "disk_full": 507,
+    "quota_exceeded": 507,
+    "store_damaged": 500,
+    "store_missing": 500,
+    "store_swapped": 500,
+    "store_too_new": 409,
+    "store_read_only": 503,
+    "internal_error": 500,
+}
+"""Status of each code that a request can meet."""
+
+_FRAMEWORK: Final[Mapping[int, tuple[str, str]]] = {
+    400: ("malformed_request", "The request cannot be read."),
+    404: ("not_found", "There is nothing here for this caller."),
+    405: ("method_not_allowed", "This call does not take this method."),
+    406: ("not_acceptable", "No form that the caller accepts is on offer."),
+    413: ("payload_too_large", "The body is larger than this call takes."),
+    415: ("unsupported_media_type", "This call takes another kind of body."),
+    421: ("misdirected_request", "This host is not served here."),
+}
+CODES: Final = frozenset(STATUS) | {code for code, _ in _FRAMEWORK.values()} | {"invalid_request"}
+"""Every code that an answer can carry."""
+
+MEDIA_TYPE: Final = "application/problem+json"
+REQUEST_ID: Final = "strongroom.request_id"
+"""Key of the request's id in its ASGI scope."""
+
+
+class Problem(Exception):  # noqa: N818 - it is the answer, not a fault of the program
+    """An answer decided in the web layer itself."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+
+def problem(  # noqa: PLR0913 - the members of RFC 9457
+    status: int,
+    code: str,
+    detail: str,
+    request_id: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,  # noqa: ANN401 - extension members
+) -> Response:
+    """One problem as a response.
+
+    Args:
+        status: Of HTTP.
+        code: Stable, for programs.
+        detail: For a person; a fixed sentence.
+        request_id: Correlates with the log.
+        headers: More of them.
+        more: Extension members, as `current_version`.
+    """
+    body = {
+        "type": "about:blank",
+        "title": code.replace("_", " ").capitalize(),
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": request_id,
+        **more,
+    }
+    return Response(
+        json.dumps(body), status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {})
+    )
+
+
+def response_to(error: StrongroomError, request_id: str) -> Response:
+    """The problem that an error of the program is to a client."""
+    status = STATUS.get(error.code, 500)
+    headers: dict[str, str] = {}
+    more: dict[str, Any] = {}
+    if isinstance(error, TooManyAttemptsError):
+        headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, StoreError) and error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
+    if isinstance(error, VersionConflictError | AlreadyExistsError):
+        more["current_version"] = error.current_version
+        if error.current_version is not None:
+            headers["ETag"] = f'"{error.current_version}"'
+    if isinstance(error, ManyMatchesError):
+        more["lines"] = error.lines
+    if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1
+        headers["WWW-Authenticate"] = "Bearer"
+    return problem(status, error.code, str(error), request_id, headers=headers, **more)
+
+
+def framework_problem(status: int, request_id: str) -> Response:
+    """The problem for an answer that no operation gave: routing, methods, media types."""
+    code, detail = _FRAMEWORK.get(status, _FRAMEWORK[400])
+    return problem(status, code, detail, request_id)
+
+
+def field_errors(errors: Sequence[Any]) -> list[dict[str, Any]]:
+    """Where and what kind, never what was sent: names the client made up are left out."""
+    return [
+        {
+            "location": _known_part(item["loc"], item["type"]),
+            "kind": item["type"],
+            "message": _MESSAGES.get(item["type"], "This cannot be taken here."),
+        }
+        for item in errors
+    ]
+
+
+_MESSAGES: Final[Mapping[str, str]] = {
+    "missing": "This is required.",
+    "extra_forbidden": "There is no such field here.",
+    "json_invalid": "The body is not valid JSON.",
+    "string_type": "A text is needed.",
+    "bool_type": "true or false is needed.",
+    "int_type": "A whole number is needed.",
+    "list_type": "A list is needed.",
+    "string_too_short": "This is too short.",
+    "string_too_long": "This is too long.",
+    "literal_error": "This is none of the values possible.",
+}
+
+
+def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
+    """The location without names that came from the client: an unknown field's, a map's keys."""
+    parts = list(location)
+    if kind == "extra_forbidden":
+        parts = parts[:-1]
+    if "metadata" in parts:
+        parts = parts[: parts.index("metadata") + 1]
+    if kind == "json_invalid":
+        parts = parts[:1]
+    return parts
+
+
+def request_id_of(request: Request) -> str:
+    """The id every answer to this request carries."""
+    return str(request.scope.get(REQUEST_ID, ""))
+
+
+def _route_of(request: Request) -> str:
+    route = request.scope.get("route")
+    return f"{request.method} {getattr(route, 'path', 'unrouted')}"
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error as a problem."""
+
+    async def on_strongroom(request: Request, error: Exception) -> Response:
+        if not isinstance(error, StrongroomError):
+            raise error
+        answer = response_to(error, request_id_of(request))
+        if answer.status_code >= 500:  # noqa: PLR2004 - the server's own faults
+            telemetry.request_failed(_route_of(request), error.code, request_id_of(request))
+        return answer
+
+    async def on_validation(request: Request, error: Exception) -> Response:
+        if not isinstance(error, RequestValidationError):
+            raise error
+        return problem(
+            422,
+            "invalid_request",
+            "Fields of the request cannot be taken; see errors.",
+            request_id_of(request),
+            errors=field_errors(error.errors()),
+        )
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        if not isinstance(error, HTTPException):
+            raise error
+        return framework_problem(error.status_code, request_id_of(request))
+
+    async def on_problem(request: Request, error: Exception) -> Response:
+        if not isinstance(error, Problem):
+            raise error
+        return framework_problem(error.status, request_id_of(request))
+
+    app.add_exception_handler(StrongroomError, on_strongroom)
+    app.add_exception_handler(RequestValidationError, on_validation)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(Problem, on_problem)

@@ -1,0 +1,1 @@
+"""Routes on notes, search and reports."""

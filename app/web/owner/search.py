@@ -1,0 +1,69 @@
+"""Search: `/api/search`."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter
+from fastapi import Query as FromQuery
+from pydantic import Field
+
+from app.bridge import notes as bridge
+from app.bridge.callers import Call, Caller
+from app.bridge.strongroom import Strongroom
+from app.web.deps import CallDep, CallerDep, RoomDep, StrictRoute
+from app.web.shapes import LIMIT_DEFAULT, Body, Limit, Query, time_or_none
+
+router = APIRouter(route_class=StrictRoute)
+
+Scope = Literal["own", "shared", "all"]
+Words = Annotated[str, Field(max_length=65_536)]
+"""Any text whatever."""
+
+
+class SearchQuery(Query):
+    """What to look for, and where."""
+
+    q: Words
+    scope: Scope = "all"
+    limit: Limit = LIMIT_DEFAULT
+
+
+class SearchBody(Body):
+    """The same, out of the URL."""
+
+    q: Words
+    scope: Scope = "all"
+    limit: Limit = LIMIT_DEFAULT
+
+
+async def _search(
+    room: Strongroom, caller: Caller, call: Call, what: SearchQuery | SearchBody
+) -> dict[str, Any]:
+    hits = await bridge.search(room, caller, call, what.q, what.scope, what.limit)
+    return {
+        "items": [
+            {
+                "path": hit.path,
+                "line": hit.line,
+                "snippet": hit.snippet,
+                "score": hit.score,
+                "updated_at": time_or_none(hit.updated_at),
+            }
+            for hit in hits
+        ]
+    }
+
+
+@router.get("/api/search")
+async def search(
+    query: Annotated[SearchQuery, FromQuery()], caller: CallerDep, room: RoomDep, call: CallDep
+) -> dict[str, Any]:
+    """Notes that hold all the words, best first; quotes make a phrase."""
+    return await _search(room, caller, call, query)
+
+
+@router.post("/api/search")
+async def search_by_body(
+    body: SearchBody, caller: CallerDep, room: RoomDep, call: CallDep
+) -> dict[str, Any]:
+    """As `GET /api/search`."""
+    return await _search(room, caller, call, body)

@@ -1,0 +1,1 @@
+"""Routes on accounts, sessions and administration."""

@@ -1,0 +1,111 @@
+"""Who may call what: one table, route to rule. A route without a rule cannot be served."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.registry.roles import Capability
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a route asks of its caller."""
+
+    scope: str | None = None
+    """The scope a token needs; None: no token will do."""
+    needs_store: bool = False
+    """Whether the credential must be able to open the caller's own store."""
+    is_public: bool = False
+    """Whether it is called before signing in."""
+    is_human: bool = False
+    """Whether it needs a session made with a password."""
+    is_recent: bool = False
+    """Whether that password must have been checked within minutes."""
+    capability: Capability | None = None
+    """What the caller's role must hold."""
+
+
+PUBLIC: Final = Rule(is_public=True)
+ANYBODY: Final = Rule(scope="")
+"""Whoever is signed in, by whatever credential."""
+_PERSON: Final = Rule(is_human=True)
+_PERSON_RECENT: Final = Rule(is_human=True, is_recent=True)
+_READ: Final = Rule(scope="memory:read")
+_WRITE: Final = Rule(scope="")
+"""Writing: the path decides which scope, in `bridge.notes`."""
+_READ_REPORTS: Final = Rule(scope="reports:read")
+_WRITE_REPORTS: Final = Rule(scope="reports:write")
+
+RULES: Final[Mapping[str, Rule]] = {
+    "GET /healthz": PUBLIC,
+    "GET /readyz": PUBLIC,
+    "GET /api/docs": PUBLIC,
+    "GET /api/openapi.json": PUBLIC,
+    "POST /api/setup": PUBLIC,
+    "POST /api/session": PUBLIC,
+    "POST /api/invitations/accept": PUBLIC,
+    "POST /api/recovery": PUBLIC,
+    "GET /api/session": ANYBODY,
+    "DELETE /api/session": ANYBODY,
+    "POST /api/session/unlock": _PERSON,
+    "POST /api/session/confirm": _PERSON,
+    "GET /api/sessions": _PERSON,
+    "DELETE /api/sessions": _PERSON,
+    "DELETE /api/sessions/{session_id}": _PERSON,
+    "GET /api/tokens": _PERSON,
+    "POST /api/tokens": _PERSON_RECENT,
+    "DELETE /api/tokens/{token_id}": _PERSON,
+    "GET /api/me": Rule(scope="account"),
+    "PATCH /api/me": _PERSON,
+    "PUT /api/me/password": _PERSON,
+    "POST /api/me/recovery-code": _PERSON,
+    "POST /api/me/rotate": _PERSON,
+    "POST /api/me/lock": _PERSON,
+    "GET /api/me/access": Rule(is_human=True, needs_store=True),
+    "GET /api/me/keys": _PERSON,
+    "DELETE /api/me/keys/{slot_id}": _PERSON,
+    "GET /api/file": _READ,
+    "PUT /api/file": _WRITE,
+    "PATCH /api/file": _WRITE,
+    "DELETE /api/file": _WRITE,
+    "POST /api/file/read": _READ,
+    "POST /api/file/write": _WRITE,
+    "POST /api/file/append": _WRITE,
+    "POST /api/file/edit": _WRITE,
+    "POST /api/file/delete": _WRITE,
+    "POST /api/file/move": _WRITE,
+    "POST /api/file/list": _READ,
+    "POST /api/file/versions": _READ,
+    "POST /api/file/restore": _WRITE,
+    "GET /api/files": _READ,
+    "GET /api/file/versions": _READ,
+    "GET /api/file/versions/{version}": _READ,
+    "GET /api/search": _READ,
+    "POST /api/search": _READ,
+    "POST /api/reports": _WRITE_REPORTS,
+    "GET /api/reports": _READ_REPORTS,
+    "GET /api/reports/{home}/{report_id}": _READ_REPORTS,
+    "POST /api/reports/{home}/{report_id}/read": _READ_REPORTS,
+    "DELETE /api/reports/{home}/{report_id}": _WRITE_REPORTS,
+    "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
+    "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
+    "POST /api/admin/users": Rule(is_human=True, capability="users.manage"),
+    "PATCH /api/admin/users/{user_id}": Rule(is_human=True, capability="users.manage"),
+    "DELETE /api/admin/users/{user_id}": Rule(
+        is_human=True, is_recent=True, capability="users.manage"
+    ),
+    "GET /api/admin/invitations": Rule(scope="admin", capability="users.read"),
+    "POST /api/admin/invitations": Rule(is_human=True, capability="users.manage"),
+    "DELETE /api/admin/invitations/{invitation_id}": Rule(
+        is_human=True, capability="users.manage"
+    ),
+    "GET /api/admin/roles": Rule(scope="admin", capability="users.read"),
+    "GET /api/admin/supervision": Rule(scope="admin", capability="supervision.manage"),
+    "PUT /api/admin/supervision/{subject}/{supervisor}": Rule(
+        is_human=True, capability="supervision.manage"
+    ),
+    "DELETE /api/admin/supervision/{subject}/{supervisor}": Rule(
+        is_human=True, capability="supervision.manage"
+    ),
+}
+"""Every route of the service, as `METHOD /template`."""

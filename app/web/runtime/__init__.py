@@ -1,0 +1,1 @@
+"""Routes on the service itself: health and readiness."""

@@ -1,0 +1,1 @@
+"""The loops that run beside requests. Never HTTP."""
