@@ -33,6 +33,10 @@ Progress = Callable[[int, int], None]
 """Told how many files are done, and of how many."""
 
 
+class UnreadableRootError(StartError):
+    """The root cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong."""
@@ -65,7 +69,7 @@ def reading(settings: Settings, clock: Clock = system_clock) -> Iterator[Registr
         The reader.
 
     Raises:
-        StartError: Nobody made this root yet, or its files are not this user's to read.
+        UnreadableRootError: Nobody made this root yet, or it is not this user's to read.
         StoreError: system.db is in trouble; which, says its type.
     """
     with _locks(settings) as locks, _registry(settings, locks, clock) as reader:
@@ -76,12 +80,12 @@ def reading(settings: Settings, clock: Clock = system_clock) -> Iterator[Registr
 def _locks(settings: Settings) -> Iterator[LockFile]:
     if not settings.system_file.exists():
         reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
-        raise StartError(reason)
+        raise UnreadableRootError(reason)
     try:
         locks = LockFile(settings.stores_lock_file)
     except OSError as error:
         reason = f"{settings.stores_lock_file}: {error.strerror}."
-        raise StartError(reason) from error
+        raise UnreadableRootError(reason) from error
     try:
         yield locks
     finally:
@@ -122,7 +126,7 @@ def inspect(
         What was seen; without findings, all that can be told is well.
 
     Raises:
-        StartError: Nobody made this root yet, or its files are not this user's to read.
+        UnreadableRootError: Nobody made this root yet, or it is not this user's to read.
         StoreBusyError: An operation of its own has system.db.
     """
     seen = Inspection()

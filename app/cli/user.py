@@ -1,5 +1,6 @@
 """`strongroom user`: members made, listed, deactivated, erased."""
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,8 @@ from app.cli.terminal import (
 )
 from app.settings import Settings
 
+_PIPE_WIDTH = 200
+"""Columns of a table that goes into no terminal."""
 User = Annotated[str, typer.Argument(help="Name or id of the member.")]
 
 
@@ -117,23 +120,23 @@ def erase(
 
 def _show_table(users: list[dict[str, Any]]) -> None:
     from rich.console import Console  # noqa: PLC0415 - 0.1 s that no other command should wait
-    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.table import Column, Table  # noqa: PLC0415 - as above
     from rich.text import Text  # noqa: PLC0415 - as above
 
-    table = Table("Name", "Role", "Store", "Bytes", "Last opened", "Account", "Id")
+    table = Table(Column("Id", no_wrap=True), "Name", "Role", "Store", "Bytes", "Opened", "Account")
     for user in users:
         cells = (
+            user["id"],
             user["username"],
             user["role_id"],
             "encrypted" if user["encrypted"] else "plain",
             "" if user["store_bytes"] is None else str(user["store_bytes"]),
             user["last_unlocked_at"] or "never",
             _account_of(user),
-            user["id"],
         )
         # As Text, not as markup: a name may hold brackets.
         table.add_row(*(Text(printable(cell), overflow="fold") for cell in cells))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH).print(table)
 
 
 def _account_of(user: dict[str, Any]) -> str:

@@ -1,0 +1,68 @@
+"""The service at a key derivation cost of nearly nothing, which may kill itself at a point.
+
+python -m tests.support.serve_cheap serve --settings JSON [--kill-at POINT]
+"""
+
+import argparse
+import os
+import signal
+import sys
+from typing import Final
+
+from starlette.types import ASGIApp
+
+from app import telemetry
+from app.bridge import start
+from app.cli import supervisor
+from app.cli.serve import run_worker
+from app.crypto.kdf import KdfParams
+from app.errors import StartError
+from app.main import create_app
+from app.settings import Settings
+
+CHEAP: Final = KdfParams(memory_kib=64, time_cost=1)
+MODULE: Final = "tests.support.serve_cheap"
+
+
+def main() -> int:
+    """Be the parent, or one of its workers."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("part", choices=["serve", "worker"])
+    parser.add_argument("--settings", required=True)
+    parser.add_argument("--kill-at", default="")
+    parser.add_argument("--fd", type=int)
+    parser.add_argument("--parent-pipe", type=int)
+    parser.add_argument("--index", type=int)
+    words = parser.parse_args()
+    settings = Settings.model_validate_json(words.settings)
+    if words.part == "serve":
+        return _serve(settings, words.kill_at)
+    return run_worker(
+        settings, words.fd, words.parent_pipe, words.index, lambda s: _app(s, words.kill_at)
+    )
+
+
+def _serve(settings: Settings, kill_at: str) -> int:
+    telemetry.configure()
+    command = [sys.executable, "-m", MODULE, "worker", "--kill-at", kill_at]
+    try:
+        return supervisor.run(
+            settings,
+            prepare=lambda s: start.prepare(s, kdf_params=CHEAP),
+            worker_command=command,
+        )
+    except StartError as error:
+        sys.stderr.write(f"{error}\n")
+        return supervisor.EXIT_CANNOT
+
+
+def _app(settings: Settings, kill_at: str) -> ASGIApp:
+    def reach(point: str) -> None:
+        if point == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return create_app(settings, kdf_params=CHEAP, reach=reach)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
