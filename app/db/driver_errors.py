@@ -35,6 +35,13 @@ class InterruptedReadError(StoreClosedError):
 
 
 _CONSTRAINT: Final = "SQLITE_CONSTRAINT"
+_CONSTRAINT_WORDS: Final[Mapping[str, str]] = {
+    "CHECK": "_CHECK",
+    "FOREIGN KEY": "_FOREIGNKEY",
+    "NOT NULL": "_NOTNULL",
+    "UNIQUE": "_UNIQUE",  # a primary key, too
+    "cannot store": "_DATATYPE",
+}
 _CANTOPEN: Final = "SQLITE_CANTOPEN"
 _IOERR: Final = "SQLITE_IOERR"
 
@@ -78,7 +85,7 @@ def translated(error: Exception, path: Path | None = None) -> Exception:
     if not isinstance(name, str):
         return error
     if name.startswith(_CONSTRAINT):
-        return ConstraintError(name)
+        return ConstraintError(_constraint(str(error)))
     if name.startswith(_CANTOPEN):
         return _why_not_opened(path)
     if name.startswith(_IOERR):
@@ -91,6 +98,12 @@ def translated_os_error(error: OSError) -> Exception:
     """The store error that a refused file operation means; others pass unchanged."""
     kind = _ERRNOS.get(error.errno or 0)
     return error if kind is None else kind()
+
+
+def _constraint(words: str) -> str:
+    """SQLite's extended name, from its words: the driver gives the primary name alone."""
+    found = (kind for start, kind in _CONSTRAINT_WORDS.items() if words.startswith(start))
+    return _CONSTRAINT + next(found, "")
 
 
 def _why_not_opened(path: Path | None) -> StoreError:

@@ -15,12 +15,11 @@ from app import telemetry
 from app.bridge import start
 from app.cli import supervisor
 from app.cli.serve import run_worker
-from app.crypto.kdf import KdfParams
 from app.errors import StartError
 from app.main import create_app
 from app.settings import Settings
+from tests.support.rooms import CHEAP
 
-CHEAP: Final = KdfParams(memory_kib=64, time_cost=1)
 MODULE: Final = "tests.support.serve_cheap"
 
 

@@ -10,12 +10,13 @@ import sys
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import httpx
 
 from app.settings import PROJECT_FOLDER, Settings
 
+PASSWORD: Final = "a fine long password"
 _WAIT_S = 60
 
 
@@ -26,9 +27,11 @@ class LiveService:
     """
 
     def __init__(
-        self, root: Path, workers: int = 1, kill_at: str | None = None, **chosen: Any
+        self, root: Path, workers: int = 1, kill_at: str | None = None, **chosen: float | str | None
     ) -> None:
-        self.settings = Settings.load(root=root, port=0, workers=workers, **chosen)
+        self.settings = Settings.model_validate(
+            {"root": root, "port": 0, "workers": workers, **chosen}
+        )
         """Any field may be chosen by name."""
         self.kill_at = kill_at
         """The point at which a worker kills itself; takes effect at the next start."""
@@ -41,7 +44,11 @@ class LiveService:
         self._reader: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.kill()
+            raise
 
     def __exit__(
         self,
@@ -118,7 +125,7 @@ class LiveService:
         return self.settings.database
 
     def set_up(
-        self, username: str = "ana", password: str = "a fine long password", **more: Any
+        self, username: str = "ana", password: str = PASSWORD, **more: str | bool
     ) -> dict[str, Any]:
         """Make the first administrator with the setup token; the answer's body."""
         token = self.settings.setup_token_file.read_text().strip()
@@ -127,9 +134,7 @@ class LiveService:
         assert made.status_code == 201, made.text
         return dict(made.json())
 
-    def sign_in(
-        self, username: str = "ana", password: str = "a fine long password"
-    ) -> dict[str, str]:
+    def sign_in(self, username: str = "ana", password: str = PASSWORD) -> dict[str, str]:
         """Sign in; the headers of every further call."""
         body = {"username": username, "password": password}
         made = self.client.post("/api/session", json=body)

@@ -40,7 +40,7 @@ CREATE TABLE sys_audit (
   action TEXT NOT NULL,                  -- route template or name of the program's part
   request_id TEXT,                       -- of the HTTP request; NULL outside of one
   trace_id TEXT,                         -- W3C trace id; NULL when the caller sent none
-  fields TEXT CHECK (fields IS NULL OR json_valid(fields)), -- {field: [before, after]}; sizes of content
+  fields TEXT CHECK (fields IS NULL OR json_valid(fields)), -- {field: [before, after]}
   encoding INTEGER,                      -- form of the fields; NULL is the first
   UNIQUE (entity, record_id, ordinal)
 ) STRICT;
