@@ -28,6 +28,9 @@ def rfc3339(at: int) -> str:
 def parse_rfc3339(text: str) -> Millis:
     """Read an RFC 3339 time that names its offset.
 
+    Returns:
+        Unix milliseconds, UTC; what is finer is cut off.
+
     Raises:
         ValueError: It is not one, has no offset, or lies outside the years 1 to 9999.
     """

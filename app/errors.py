@@ -329,7 +329,7 @@ class StoreMissingError(StoreError):
 
 
 class StoreSwappedError(StoreError):
-    """The file in this store's place is another store's: the operator should put the right one back."""
+    """The file in this store's place is another's: the operator should put the right one back."""
 
     code = "store_swapped"
 

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 from fastapi import FastAPI
 from starlette.types import ASGIApp
@@ -12,22 +13,25 @@ from app.bridge.strongroom import Reach, reach_nothing
 from app.clock import Clock, system_clock
 from app.crypto.kdf import KdfParams
 from app.settings import Settings
-from app.web import errors, hot
+from app.web import errors
 from app.web.envelope import Envelope
-from app.web.owner import files, reports, search
-from app.web.registry import admin, me, session
+from app.web.hot import HotPath
+from app.web.owner import file_versions, file_writes, files, reports, search
+from app.web.registry import admin, joining, me, session
 from app.web.runtime import health
 from app.worker.loops import run_loops
 
 ROUTERS = (
     files.router,
+    file_writes.router,
     search.router,
+    file_versions.router,
     session.router,
-    session.public,
     reports.router,
     me.router,
     admin.router,
-    health.public,
+    joining.router,
+    health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""
 
@@ -46,7 +50,11 @@ def create_app(
         clock: The time; tests move it.
         kdf_params: The cost of new passwords; None takes the root's own.
         reach: Told each named point of an operation; tests kill the process there.
+
+    Returns:
+        The application.
     """
+    hot = HotPath()
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -55,7 +63,7 @@ def create_app(
                 start.running(settings, clock, kdf_params=kdf_params, reach=reach) as room,
                 run_loops(room),
             ):
-                app.state.room = room
+                app.state.room = hot.room = room
                 yield
         except BaseException as error:
             telemetry.unexpected("lifespan", error)
@@ -69,13 +77,17 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,
+        # Its spans would carry queries, and with them private paths, to wherever a library
+        # sends them; to look for one at each request costs a tenth of the fastest answer.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     for router in ROUTERS:
         app.include_router(router)
     errors.install(app)
-    hot.install(app)
     return Envelope(
         app,
+        hot,
         json_bytes_max=settings.json_bytes_max,
         body_limits=files.body_limits(settings),
+        host=urlsplit(settings.public_url).netloc if settings.public_url else None,
     )

@@ -5,14 +5,20 @@ from typing import Final
 
 from app.bridge.callers import Call, Caller
 from app.bridge.signin import slot_under
+from app.bridge.stores import ROTATING
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.crypto import tokens
 from app.crypto.tokens import Token
-from app.db.registry import statements as sql
 from app.db.registry.rows import SessionRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import InvalidCredentialsError, InvalidInputError, NotFoundError, NotPermittedError
+from app.errors import (
+    InvalidCredentialsError,
+    InvalidInputError,
+    NotPermittedError,
+    StoreBusyError,
+    StoreLockedError,
+)
 from app.ids import SessionId, SlotId, new_uuid7
 from app.registry import accounts, roles, sessions
 from app.registry.sessions import NewSession
@@ -52,27 +58,27 @@ async def mint(
 ) -> tuple[Token, SessionRow]:
     """Make a token; its secret is shown once.
 
+    Returns:
+        The token, and its row.
+
     Raises:
         InvalidInputError: An unknown scope, none, or an end that is past or too far.
         NotPermittedError: `admin` by one who administers nothing.
+        StoreLockedError: The caller cannot open their store, and the token is to.
+        InvalidCredentialsError: The caller's session or key was ended meanwhile.
+        StoreBusyError: The caller's key is being changed: this token would end with it.
     """
+    caller.require_human()
     now = room.clock()
-    ends_at = new.expires_at or Millis(now + room.settings.token_days * _DAY_MS)
-    if not now < ends_at <= now + room.settings.token_days_max * _DAY_MS:
-        raise InvalidInputError
-    if not new.scopes or not set(new.scopes) <= set(SCOPES):
-        raise InvalidInputError
-    if "admin" in new.scopes and not await _administers(room, caller):
-        raise NotPermittedError
+    ends_at = _end_of(room, new, now)
     token = tokens.mint("token", new_uuid7(now))
     needs_store = caller.account.encrypted and bool(STORE_SCOPES & set(new.scopes))
     slot = None
     if needs_store:
-        caller.require_key_way()
         dek = caller.take_key()
         dek_id = caller.account.dek_id
         if dek is None or dek_id is None:
-            raise InvalidCredentialsError
+            raise StoreLockedError
         with dek:
             slot = slot_under(
                 token,
@@ -98,24 +104,27 @@ async def mint(
     )
 
     def write(tx: RegistryTransactor) -> SessionRow:
-        # A change of key meanwhile would leave a token that opens nothing.
-        if accounts.get(tx, caller.user_id).dek_id != caller.account.dek_id:
+        # A session that was ended meanwhile must not live on in a token, and a change of
+        # key would leave one that opens nothing.
+        sessions.require_live(tx, caller.user_id, caller.session_id)
+        account = accounts.get(tx, caller.user_id)
+        if not accounts.may_sign_in(account) or account.dek_id != caller.account.dek_id:
             raise InvalidCredentialsError
+        if account.store_state == ROTATING:
+            raise StoreBusyError
+        if "admin" in new.scopes and not roles.administers(tx, account.role_id):
+            raise NotPermittedError
         sessions.add(tx, session)
-        row = tx.one(sql.FIND_SESSION, user_id=caller.user_id, session_id=session.id)
-        if row is None:
-            raise NotFoundError
-        return row
+        return sessions.require_live(tx, caller.user_id, session.id)
 
     return token, await room.stores.registry.write(write, caller.actor(call))
 
 
-async def _administers(room: Strongroom, caller: Caller) -> bool:
-    if caller.role_id == roles.ADMIN:
-        return True
-    held = await room.stores.registry.read(
-        lambda reader: reader.all(sql.LIST_CAPABILITIES, role_id=caller.role_id)
-    )
-    return bool(held)
-
-
+def _end_of(room: Strongroom, new: NewToken, now: Millis) -> Millis:
+    """When the token ends, if it can be made at all."""
+    ends_at = new.expires_at or Millis(now + room.settings.token_days * _DAY_MS)
+    if not now < ends_at <= now + room.settings.token_days_max * _DAY_MS:
+        raise InvalidInputError
+    if not new.scopes or not set(new.scopes) <= set(SCOPES):
+        raise InvalidInputError
+    return ends_at

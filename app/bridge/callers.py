@@ -2,7 +2,8 @@
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeVar
 
 from app.bridge.stores import StoreAccount
 from app.clock import Millis
@@ -11,7 +12,7 @@ from app.crypto.envelope import Binding, UnwrapError
 from app.crypto.keys import Key
 from app.crypto.tokens import Token
 from app.db.context import Actor
-from app.db.registry.rows import CredentialRow
+from app.db.registry.rows import CredentialRow, QuickCredentialRow
 from app.errors import (
     HumanSessionRequiredError,
     InvalidCredentialsError,
@@ -21,6 +22,7 @@ from app.errors import (
 from app.ids import RoleId, SessionId, UserId
 from app.registry.sessions import ALL_SCOPES
 
+CredentialT = TypeVar("CredentialT", CredentialRow, QuickCredentialRow)
 _HOUR_MS: Final = 3_600_000
 TOKEN_KINDS: Final = {"browser": "session", "token": "token"}
 """The kind a session's token text names."""
@@ -73,7 +75,7 @@ class Caller:
 
     def has_scope(self, scope: str) -> bool:
         """Whether the credential was made for this."""
-        return ALL_SCOPES in self.scopes or scope in self.scopes
+        return covers(self.scopes, scope)
 
     def require_human(self) -> None:
         """Refuse a token.
@@ -107,7 +109,10 @@ class Caller:
             raise StoreLockedError
 
     def take_key(self) -> Key | None:
-        """The data key, unwrapped by this credential's secret; None for a plain file.
+        """Take the data key out of this credential's slot.
+
+        Returns:
+            The key, the caller's to zero; None for a plain file.
 
         Raises:
             StoreLockedError: The credential was made without a slot.
@@ -115,7 +120,6 @@ class Caller:
         """
         if not self.account.encrypted:
             return None
-        self.require_key_way()
         if self.wrapped_dek is None or self.slot_id is None or self.slot_kind is None:
             raise StoreLockedError
         binding = Binding(self.user_id, self.slot_kind, self.slot_id)
@@ -137,10 +141,13 @@ class Caller:
         )
 
 
-def judge(
-    row: CredentialRow | None, token: Token, now_ms: Millis, cookie_idle_hours: int
-) -> Caller:
-    """The caller that a credential's row and secret make, or a refusal that says nothing more.
+def require_live(
+    row: CredentialT | None, token: Token, now_ms: Millis, cookie_idle_hours: int
+) -> CredentialT:
+    """Refuse a credential that does not hold, and say nothing more.
+
+    Returns:
+        Its row.
 
     Raises:
         InvalidCredentialsError: Unknown, another's secret, revoked, ended, idle too long,
@@ -158,6 +165,32 @@ def judge(
         or (row.is_cookie and row.last_seen_at + cookie_idle_hours * _HOUR_MS < now_ms)
     ):
         raise InvalidCredentialsError
+    return row
+
+
+@lru_cache
+def scopes_of(text: str) -> frozenset[str]:
+    """What a credential was made for, from its row's JSON list; few lists are ever made."""
+    return frozenset(json.loads(text))
+
+
+def covers(scopes: frozenset[str], scope: str) -> bool:
+    """Whether a credential of these scopes was made for this one."""
+    return scope in scopes or ALL_SCOPES in scopes
+
+
+def judge(
+    row: CredentialRow | None, token: Token, now_ms: Millis, cookie_idle_hours: int
+) -> Caller:
+    """Judge a credential by its row and secret.
+
+    Returns:
+        The caller they make.
+
+    Raises:
+        InvalidCredentialsError: As `require_live` says.
+    """
+    row = require_live(row, token, now_ms, cookie_idle_hours)
     return Caller(
         user_id=row.user_id,
         session_id=row.id,
@@ -165,7 +198,7 @@ def judge(
         agent_id=row.agent_id,
         is_agent=bool(row.is_agent),
         is_cookie=bool(row.is_cookie),
-        scopes=_PERSON if row.scopes == _PERSON_TEXT else frozenset(json.loads(row.scopes)),
+        scopes=scopes_of(row.scopes),
         role_id=row.role_id,
         password_checked_at=row.password_checked_at,
         ends_at=row.ends_at,
@@ -185,7 +218,3 @@ def judge(
         slot_kind=row.slot_kind,
         wrapped_dek=row.wrapped_dek,
     )
-
-
-_PERSON_TEXT: Final = json.dumps([ALL_SCOPES])
-_PERSON: Final = frozenset({ALL_SCOPES})

@@ -14,7 +14,7 @@ from app.clock import Millis, rfc3339
 from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
-from app.db.registry.store import RegistryReader, RegistryTransactor
+from app.db.registry.store import RegistryReader
 from app.errors import InvalidInputError, NotFoundError
 from app.ids import RoleId, is_uuid
 from app.registry import accounts
@@ -140,18 +140,8 @@ async def _deactivate_user(room: Strongroom, one: _OneUser) -> Answer:
     account = await _find(room, one.user)
     if not account.active:
         return {"user": describe(account)}
-    registry, (_, actor) = room.stores.registry, _who("user.deactivate")
-
-    def close(tx: RegistryTransactor) -> AccountRow:
-        row = accounts.set_profile(tx, account.id, {"active": False}, may_grant_admin=True)
-        tx.run(sql.REVOKE_ALL_SESSIONS, user_id=account.id, now=tx.now_ms)
-        for kind in ("session", "token"):
-            tx.run(sql.REMOVE_SLOTS_OF_KIND, user_id=account.id, kind=kind)
-        return row
-
-    async with room.stores.taken(account.id, account.lock_number, "closing", actor):
-        await registry.write(close, actor)
-    await registry.checkpoint()
+    _, actor = _who("user.deactivate")
+    await members.deactivate(room, account.id, actor)
     return {"user": describe(await _find(room, account.id))}
 
 

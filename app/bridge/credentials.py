@@ -1,27 +1,40 @@
 """A member's own secrets changed: password, recovery code, key, recovery from loss."""
 
-from typing import Final
+from dataclasses import dataclass
 
 from app.bridge import passwords, rotation
 from app.bridge.callers import Call, Caller
+from app.bridge.codes import check_code, recovery_slot
 from app.bridge.passwords import Checked
-from app.bridge.rotation import Rotated
-from app.bridge.signin import check_code
-from app.bridge.signup import recovery_slot
-from app.bridge.strongroom import Strongroom, member_actor
+from app.bridge.rotation import Rotated, Rotation
+from app.bridge.signin import note_checked
+from app.bridge.strongroom import Strongroom, member_actor, uncut
 from app.crypto import passwords as password_rule
-from app.crypto.keys import Key
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import InvalidCredentialsError, StoreNotEncryptedError, VersionConflictError
+from app.errors import StoreNotEncryptedError
 from app.ids import SlotId, new_uuid7
-from app.registry import accounts, sessions, throttle
-
-NOBODY: Final = ""
-"""An id no session has: ends all of them."""
+from app.registry import sessions, throttle
 
 
+@dataclass(frozen=True, slots=True)
+class _Endings:
+    """Which of the caller's other ways in end with a new password."""
+
+    sessions: bool
+    tokens: bool
+
+    def apply(self, tx: RegistryTransactor, caller: Caller) -> None:
+        """End them; the calling session stays, and is one whose password was just checked."""
+        if self.sessions:
+            sessions.revoke_others(tx, caller.user_id, "browser", caller.session_id)
+        if self.tokens:
+            sessions.revoke_others(tx, caller.user_id, "token", sessions.NOBODY)
+        tx.run(sql.SET_PASSWORD_CHECKED, session_id=caller.session_id, now=tx.now_ms)
+
+
+@uncut
 async def change_password(  # noqa: PLR0913 - each is one field of the request
     room: Strongroom,
     caller: Caller,
@@ -35,8 +48,8 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
 ) -> str | None:
     """Put a new password in the place of the present one.
 
-    The first change of a temporary password, and one that asks for it, changes the data
-    key too: then every other way in ends.
+    The first change of a temporary password ends every other way in, for whoever chose it
+    may have made some; where there is a key, it is changed too. So it is when asked for.
 
     Returns:
         The new recovery code when the key was changed; None otherwise.
@@ -44,121 +57,84 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
     Raises:
         InvalidCredentialsError: The present password is wrong.
         WeakPasswordError: The new one breaks the rule.
+        StoreBusyError: The store was not let go in time; nothing was changed.
     """
     caller.require_human()
     checked = await passwords.check_again(room, caller.user_id, current, call)
-    account, dek = checked.account, checked.dek
+    account = checked.account
     try:
         await room.stores.on_thread(lambda: password_rule.check(new, account.username))
-        if dek is None:
-            await _set_hash(room, caller, checked, new, call, keep_sessions, end_tokens)
-            return None
-        if account.password_is_temporary or rotate_key:
-            actor = caller.actor(call)
-            await _clear_throttle(room, account, call)
-            rotated = await rotation.rotate(room, account, dek, new, caller, call, actor)
+        is_first = bool(account.password_is_temporary)
+        if checked.dek is not None and (is_first or rotate_key):
+            await note_checked(room, caller, checked, call)
+            wanted = Rotation(checked, new, caller)
+            rotated = await rotation.rotate(room, wanted, call, caller.actor(call))
             return rotated.recovery_code
-        await _set_wrap(room, caller, checked, dek, new, call, keep_sessions, end_tokens)
+        endings = _Endings(is_first or not keep_sessions, is_first or end_tokens)
+        await _replace(room, caller, checked, new, call, endings)
     finally:
-        if dek is not None:
-            dek.zero()
+        checked.zero()
     return None
 
 
-async def _set_wrap(  # noqa: PLR0913, PLR0917 - as change_password
-    room: Strongroom,
-    caller: Caller,
-    checked: Checked,
-    dek: Key,
-    new: str,
-    call: Call,
-    keep_sessions: bool,  # noqa: FBT001 - as change_password
-    end_tokens: bool,  # noqa: FBT001 - as change_password
+async def _replace(  # noqa: PLR0913, PLR0917 - as change_password
+    room: Strongroom, caller: Caller, checked: Checked, new: str, call: Call, endings: _Endings
 ) -> None:
+    """The same key under a new password, or a new verifier where there is no key."""
     account = checked.account
-    wrapped = await passwords.wrap(room, account.id, new, dek, call.network)
     attempt = passwords.attempt_of(room, account.username, call.network)
+    wrapped = verifier = None
+    if checked.dek is not None:
+        wrapped = await passwords.wrap(room, account.id, new, checked.dek, call.network)
+    else:
+        verifier = await passwords.hash_password(room, new, call.network)
     room.reach("password.wrapped")
 
     def write(tx: RegistryTransactor) -> None:
-        changed = tx.run(
-            sql.SET_PASSWORD_WRAP,
-            user_id=account.id,
-            was=account.database_password,
-            database_password=wrapped.database_password,
-            kdf_params=wrapped.kdf_params,
-            kdf_salt=wrapped.kdf_salt,
-            now=tx.now_ms,
-        )
-        if len(changed) != 1:
-            raise InvalidCredentialsError
+        passwords.require_still(tx, checked)
+        sessions.require_live(tx, caller.user_id, caller.session_id)
+        if wrapped is not None:
+            tx.run(
+                sql.SET_PASSWORD_WRAP,
+                user_id=account.id,
+                was=account.database_password,
+                database_password=wrapped.database_password,
+                kdf_params=wrapped.kdf_params,
+                kdf_salt=wrapped.kdf_salt,
+                now=tx.now_ms,
+            )
+        else:
+            tx.run(
+                sql.SET_PASSWORD_HASH,
+                user_id=account.id,
+                was=account.password_hash,
+                password_hash=verifier,
+                is_temporary=0,
+                now=tx.now_ms,
+            )
         throttle.succeed(tx, attempt)
-        _end_others(tx, caller, keep_sessions=keep_sessions, end_tokens=end_tokens)
+        endings.apply(tx, caller)
 
     await room.stores.registry.write(write, caller.actor(call))
     room.reach("password.written")
-    # The old wrap must leave the log as well as the table.
+    # The old wrap, and the slots that ended, must leave the log as well as the table.
     await room.stores.registry.checkpoint()
+    room.reach("password.checkpointed")
 
 
-async def _set_hash(  # noqa: PLR0913, PLR0917 - as change_password
-    room: Strongroom,
-    caller: Caller,
-    checked: Checked,
-    new: str,
-    call: Call,
-    keep_sessions: bool,  # noqa: FBT001 - as change_password
-    end_tokens: bool,  # noqa: FBT001 - as change_password
-) -> None:
-    account = checked.account
-    verifier = await passwords.hash_password(room, new, call.network)
-    attempt = passwords.attempt_of(room, account.username, call.network)
-
-    def write(tx: RegistryTransactor) -> None:
-        changed = tx.run(
-            sql.SET_PASSWORD_HASH,
-            user_id=account.id,
-            was=account.password_hash,
-            password_hash=verifier,
-            is_temporary=0,
-            now=tx.now_ms,
-        )
-        if len(changed) != 1:
-            raise InvalidCredentialsError
-        throttle.succeed(tx, attempt)
-        _end_others(tx, caller, keep_sessions=keep_sessions, end_tokens=end_tokens)
-
-    await room.stores.registry.write(write, caller.actor(call))
-
-
-def _end_others(
-    tx: RegistryTransactor, caller: Caller, *, keep_sessions: bool, end_tokens: bool
-) -> None:
-    if not keep_sessions:
-        sessions.revoke_others(tx, caller.user_id, "browser", caller.session_id)
-    if end_tokens:
-        sessions.revoke_others(tx, caller.user_id, "token", NOBODY)
-    tx.run(sql.SET_PASSWORD_CHECKED, session_id=caller.session_id, now=tx.now_ms)
-
-
-async def _clear_throttle(room: Strongroom, account: AccountRow, call: Call) -> None:
-    attempt = passwords.attempt_of(room, account.username, call.network)
-    await room.stores.registry.write(
-        lambda tx: throttle.succeed(tx, attempt), member_actor(account, call)
-    )
-
-
+@uncut
 async def renew_recovery_code(room: Strongroom, caller: Caller, password: str, call: Call) -> str:
     """Make a new recovery code; the one before it opens nothing any more.
+
+    Returns:
+        The code.
 
     Raises:
         StoreNotEncryptedError: A plain file has no key to recover.
         InvalidCredentialsError: The password is wrong.
+        StoreBusyError: The key is being changed: this would be a code for nothing.
     """
-    caller.require_human()
-    if not caller.account.encrypted:
-        raise StoreNotEncryptedError
-    checked = await passwords.check_again(room, caller.user_id, password, call)
+    checked = await _check_key_holder(room, caller, password, call)
     account, dek = checked.account, checked.dek
     if dek is None or account.dek_id is None:
         raise StoreNotEncryptedError
@@ -168,9 +144,8 @@ async def renew_recovery_code(room: Strongroom, caller: Caller, password: str, c
     attempt = passwords.attempt_of(room, account.username, call.network)
 
     def write(tx: RegistryTransactor) -> None:
-        # Judged again: a change of key meanwhile would make this a code for nothing.
-        if accounts.get(tx, account.id).dek_id != account.dek_id:
-            raise VersionConflictError
+        passwords.require_still(tx, checked)
+        sessions.require_live(tx, caller.user_id, caller.session_id)
         sessions.set_recovery_slot(tx, slot)
         throttle.succeed(tx, attempt)
         tx.run(sql.SET_PASSWORD_CHECKED, session_id=caller.session_id, now=tx.now_ms)
@@ -180,26 +155,36 @@ async def renew_recovery_code(room: Strongroom, caller: Caller, password: str, c
     return code
 
 
+@uncut
 async def rotate(room: Strongroom, caller: Caller, password: str, call: Call) -> Rotated:
     """Give the caller's store a new key under the same password; this session stays.
+
+    Returns:
+        The new recovery code, and what ended.
 
     Raises:
         StoreNotEncryptedError: A plain file has no key.
         InvalidCredentialsError: The password is wrong.
+        StoreBusyError: The store was not let go in time; nothing was changed.
     """
+    checked = await _check_key_holder(room, caller, password, call)
+    try:
+        await note_checked(room, caller, checked, call)
+        is_temporary = bool(checked.account.password_is_temporary)
+        wanted = Rotation(checked, password, caller, is_temporary)
+        return await rotation.rotate(room, wanted, call, caller.actor(call))
+    finally:
+        checked.zero()
+
+
+async def _check_key_holder(room: Strongroom, caller: Caller, password: str, call: Call) -> Checked:
     caller.require_human()
     if not caller.account.encrypted:
         raise StoreNotEncryptedError
-    checked = await passwords.check_again(room, caller.user_id, password, call)
-    if checked.dek is None:
-        raise StoreNotEncryptedError
-    with checked.dek as dek:
-        await _clear_throttle(room, checked.account, call)
-        return await rotation.rotate(
-            room, checked.account, dek, password, caller, call, caller.actor(call)
-        )
+    return await passwords.check_again(room, caller.user_id, password, call)
 
 
+@uncut
 async def recover(room: Strongroom, username: str, code: str, new: str, call: Call) -> str:
     """Come back with the recovery code: a new password, a new key, a new code; nothing else stays.
 
@@ -209,14 +194,24 @@ async def recover(room: Strongroom, username: str, code: str, new: str, call: Ca
     Raises:
         InvalidCredentialsError: The code, or the name, is wrong: one answer.
         WeakPasswordError: The new password breaks the rule.
+        StoreBusyError: The store was not let go in time; nothing was changed.
     """
     checked = await check_code(room, username, code, call)
-    account, dek = checked.account, checked.dek
-    if dek is None:
-        raise InvalidCredentialsError
-    with dek:
+    account = checked.account
+    try:
         await room.stores.on_thread(lambda: password_rule.check(new, account.username))
-        actor = member_actor(account, call)
-        rotated = await rotation.rotate(room, account, dek, new, None, call, actor)
         await _clear_throttle(room, account, call)
-        return rotated.recovery_code
+        wanted = Rotation(checked, new, keep=None)
+        rotated = await rotation.rotate(room, wanted, call, member_actor(account, call))
+    finally:
+        checked.zero()
+    room.reach("recovery.done")
+    return rotated.recovery_code
+
+
+async def _clear_throttle(room: Strongroom, account: AccountRow, call: Call) -> None:
+    # Before the key is changed: what fails after that would keep the new code from the member.
+    attempt = passwords.attempt_of(room, account.username, call.network)
+    await room.stores.registry.write(
+        lambda tx: throttle.succeed(tx, attempt), member_actor(account, call)
+    )

@@ -1,17 +1,19 @@
 """Erasure: the registry's state first, then the file, then the row."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from app.bridge import passwords
 from app.bridge.callers import Call
-from app.bridge.strongroom import Strongroom
+from app.bridge.strongroom import Strongroom, uncut
+from app.bridge.taking import taken
 from app.clock import Millis
 from app.db import files
 from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
-from app.db.registry.store import RegistryReader, RegistryTransactor
+from app.db.registry.store import RegistryTransactor
 from app.ids import UserId, new_uuid7
 from app.registry import accounts, throttle
 from app.runtime import steps
@@ -30,8 +32,29 @@ class Receipt:
     file_bytes: int
 
 
-async def erase(room: Strongroom, user_id: str, call: Call, actor: Actor) -> Receipt:
+def admit_all(_account: AccountRow) -> None:
+    """What the operator, and who has been judged already, may erase: anybody."""
+
+
+@uncut
+async def erase(
+    room: Strongroom,
+    user_id: str,
+    call: Call,
+    actor: Actor,
+    admit: Callable[[AccountRow], None] = admit_all,
+) -> Receipt:
     """Erase a member: their file, what the registry knows of them, every way in.
+
+    Args:
+        room: The service.
+        user_id: Whom.
+        call: The request.
+        actor: Who does it.
+        admit: Judges, in the transaction that begins it, whether they may.
+
+    Returns:
+        What was taken away.
 
     Raises:
         NotFoundError: Nobody has this id.
@@ -39,20 +62,21 @@ async def erase(room: Strongroom, user_id: str, call: Call, actor: Actor) -> Rec
         StoreBusyError: The store was not let go in time; nothing was changed.
     """
     registry = room.stores.registry
+    account = await registry.read(lambda reader: accounts.get(reader, user_id))
 
-    def find(reader: RegistryReader) -> AccountRow:
-        account = accounts.get(reader, user_id)
-        accounts.require_other_administrator(reader, account)
-        return account
+    def judge(tx: RegistryTransactor) -> None:
+        # From this transaction on nobody counts the member among the administrators.
+        present = accounts.get(tx, account.id)
+        admit(present)
+        accounts.require_other_administrator(tx, present)
 
-    account = await registry.read(find)
     path = room.settings.user_file(account.id)
     record = new_uuid7(room.clock())
-    async with room.stores.taken(account.id, account.lock_number, "erasing", actor) as hold:
+    lock_number = account.lock_number
+    async with taken(room, account.id, lock_number, "erasing", actor, judge) as hold:
         room.reach("erase.taken")
 
         def begin(tx: RegistryTransactor) -> None:
-            accounts.require_other_administrator(tx, accounts.get(tx, account.id))
             steps.begin(tx, record, ACTION, account.id, SHAPE)
             steps.sent(tx, record, "file", account.id)
 
@@ -72,6 +96,7 @@ async def erase(room: Strongroom, user_id: str, call: Call, actor: Actor) -> Rec
         erased_at = await registry.write(end, actor)
         room.reach("erase.row_removed")
     await registry.checkpoint()
+    room.reach("erase.done")
     return Receipt(record, account.id, erased_at, size)
 
 

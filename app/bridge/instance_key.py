@@ -30,6 +30,9 @@ class InstanceKey:
 def read(path: Path) -> InstanceKey:
     """Read the key's file.
 
+    Returns:
+        What is derived from it.
+
     Raises:
         InstanceKeyError: It is missing, or not 64 hexadecimal digits.
     """
@@ -38,10 +41,13 @@ def read(path: Path) -> InstanceKey:
     except FileNotFoundError as error:
         reason = f"{path} is missing; without it the group's secrets cannot be read."
         raise InstanceKeyError(reason) from error
-    except (OSError, ValueError) as error:
-        raise InstanceKeyError(f"{path} cannot be read.") from error
+    except (OSError, ValueError):
+        # Without the cause: what is in the file stays out of every report.
+        reason = f"{path} cannot be read, or is not 64 hexadecimal digits."
+        raise InstanceKeyError(reason) from None
     if len(secret) != KEY_BYTES:
-        raise InstanceKeyError(f"{path} is not 64 hexadecimal digits.")
+        reason = f"{path} is not 64 hexadecimal digits."
+        raise InstanceKeyError(reason)
     return InstanceKey(secret)
 
 
@@ -64,5 +70,3 @@ def make(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-

@@ -1,10 +1,14 @@
 """What a crash leaves is finished or undone; rows are compared with files.
 
-Runs before the service does, and each minute in one of its processes. A store that an
-operation still holds is left alone: its exclusive lock tells.
+Runs before the service does, and all the time in one of its processes. A store that an
+operation still holds is left alone: its exclusive lock tells. What cannot be settled now
+delays nothing else, and is tried again.
 """
 
+import contextlib
 import re
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -33,116 +37,172 @@ class Janitor:
     def __init__(self, settings: Settings, stores: Stores) -> None:
         self._settings = settings
         self._stores = stores
+        self._told: set[str] = set()
 
     async def round(self) -> None:
         """Finish or undo what is half-done, then compare rows with files."""
-        await self._settle_records()
-        await self._settle_states()
+        await self.settle()
+        await self.compare()
+
+    async def settle(self) -> None:
+        """Finish or undo what a crash left half-done; cheap when there is nothing."""
+        registry = self._stores.registry
+        for record in await registry.read(steps.list_open):
+            await self._try(record.key, partial(self._settle_record, record))
+        for account in await registry.read(lambda r: r.all(sql.LIST_MOVING_STORES)):
+            await self._try(account.id, partial(self._settle_state, account))
+
+    async def compare(self) -> None:
+        """Compare rows with files and slots with sessions; empty the log of what went."""
+        registry = self._stores.registry
         await self._compare_files()
+        lost = await registry.write(lambda tx: tx.run(sql.REMOVE_LOST_SLOTS, now=tx.now_ms), _ACTOR)
+        if lost:
+            telemetry.janitor_repaired("slot_without_session", len(lost))
+        # A reader may have kept a destroyed slot's bytes in the log when they were to go.
+        await registry.checkpoint()
 
-    async def _settle_records(self) -> None:
-        for record in await self._stores.registry.read(steps.list_open):
-            if record.action == signup.ACTION:
-                await self._settle_sign_up(record)
-            else:
-                await self._settle_moving(record)
-
-    async def _settle_sign_up(self, record: RecordRow) -> None:
-        """A sign-up that has no row has no file: it is undone, and the name is free."""
-        done = await self._stores.registry.read(lambda r: steps.answers(r, record.key))
-        lock_number = int(done["lock"]["number"])
-        if not self._stores.locks.try_exclusive(lock_number):
-            return
+    async def _try(self, key: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do one repair; what stands in its way is told once, and stops no other."""
         try:
-            path = self._path(record.subject)
-            await self._stores.on_thread(lambda: files.remove_all(path))
-            await self._stores.registry.write(
-                lambda tx: steps.finish(tx, record.key, "undone"), _ACTOR
-            )
-            telemetry.operation_undone(record.action)
-        finally:
-            self._stores.locks.release_exclusive(lock_number)
-
-    async def _settle_moving(self, record: RecordRow) -> None:
-        account = await self._account(record.subject)
-        if account is None:
-            await self._stores.registry.write(
-                lambda tx: steps.finish(tx, record.key, "done"), _ACTOR
-            )
-            return
-        if not self._stores.locks.try_exclusive(account.lock_number):
-            return
-        try:
-            # Read again: whoever held the lock may have ended its work just now.
-            present = await self._account(record.subject)
-            if present is not None:
-                await self._finish_or_undo(present, record.key)
-        finally:
-            self._stores.locks.release_exclusive(account.lock_number)
-
-    async def _settle_states(self) -> None:
-        """Stores out of service that no operation holds and no record explains."""
-        moving = await self._stores.registry.read(lambda r: r.all(sql.LIST_MOVING_STORES))
-        for account in moving:
-            if not self._stores.locks.try_exclusive(account.lock_number):
-                continue
-            try:
-                present = await self._account(account.id)
-                if present is not None and present.store_state != OPEN:
-                    await self._finish_or_undo(present, None)
-            finally:
-                self._stores.locks.release_exclusive(account.lock_number)
-
-    async def _finish_or_undo(self, account: AccountRow, record: str | None) -> None:
-        """Bring one member's half-done operation to one of its two ends."""
-        key = record or account.id
-        if account.store_state == "erasing" and record is not None:
-            await self._finish_erasure(account, key)
-        elif account.store_state == "rotating":
-            await self._settle_rotation(account, key)
+            await work()
+        except Exception as error:  # noqa: BLE001 - the boundary of a repair
+            if key not in self._told:
+                telemetry.unexpected("janitor", error)
+            self._told.add(key)
         else:
-            await self._stores.registry.write(lambda tx: _end(tx, account, key), _ACTOR)
+            self._told.discard(key)
 
-    async def _finish_erasure(self, account: AccountRow, record: str) -> None:
-        path = self._path(account.id)
+    @contextlib.contextmanager
+    def _alone(self, lock_number: int) -> Iterator[bool]:
+        """Whether nobody has the store; if so, nobody gets it meanwhile."""
+        is_alone = self._stores.locks.try_exclusive(lock_number)
+        try:
+            yield is_alone
+        finally:
+            if is_alone:
+                self._stores.locks.release_exclusive(lock_number)
+
+    async def _settle_record(self, record: RecordRow) -> None:
+        number = await self._lock_number_of(record)
+        if number is None:
+            # The member is gone, and with the row the last thing there was to do.
+            await self._finish(record, "done")
+            return
+        with self._alone(number) as is_alone:
+            # Read again under the lock: whoever held it may have ended its work just now.
+            if is_alone and await self._is_open(record):
+                await self._finish_or_undo(record)
+
+    async def _lock_number_of(self, record: RecordRow) -> int | None:
+        if record.action == signup.ACTION:
+            done = await self._stores.registry.read(lambda r: steps.answers(r, record.key))
+            return int(done["lock"]["number"])
+        account = await self._account(record.subject)
+        return None if account is None else account.lock_number
+
+    async def _is_open(self, record: RecordRow) -> bool:
+        still_open = await self._stores.registry.read(steps.list_open)
+        return any(each.key == record.key for each in still_open)
+
+    async def _finish_or_undo(self, record: RecordRow) -> None:
+        """Bring one half-done operation to one of its two ends."""
+        account = await self._account(record.subject)
+        match record.action, account:
+            case signup.ACTION, None:
+                await self._undo_sign_up(record)
+            case erasure.ACTION, AccountRow(store_state="erasing"):
+                await self._finish_erasure(record)
+            case rotation.ACTION, AccountRow(store_state="rotating"):
+                await self._settle_rotation(record, account)
+            case _:
+                await self._finish(record, "undone")
+
+    async def _finish(self, record: RecordRow, outcome: steps.Outcome) -> None:
+        await self._stores.registry.write(lambda tx: steps.finish(tx, record.key, outcome), _ACTOR)
+
+    async def _undo_sign_up(self, record: RecordRow) -> None:
+        """A sign-up that has no row gets no file: the name is free."""
+        path = self._path(record.subject)
+        await self._stores.on_thread(lambda: files.remove_all(path))
+        await self._finish(record, "undone")
+        telemetry.operation_undone(record.action)
+
+    async def _finish_erasure(self, record: RecordRow) -> None:
+        user_id = UserId(record.subject)
+        path = self._path(user_id)
         await self._stores.on_thread(lambda: files.remove_all(path))
         await self._stores.registry.write(
-            lambda tx: erasure.remove_row(tx, account.id, record), _ACTOR
+            lambda tx: erasure.remove_row(tx, user_id, record.key), _ACTOR
         )
-        telemetry.operation_finished(erasure.ACTION)
+        await self._stores.registry.checkpoint()
+        telemetry.operation_finished(record.action)
 
-    async def _settle_rotation(self, account: AccountRow, record: str) -> None:
+    async def _settle_rotation(self, record: RecordRow, account: AccountRow) -> None:
         """The salt of the file in place tells which key is the member's."""
         path = self._path(account.id)
         salt = await self._stores.on_thread(lambda: files.read_salt(path))
-        if account.pending_file_salt is not None and salt == account.pending_file_salt:
-            await self._stores.registry.write(
-                lambda tx: rotation.adopt(tx, account.id, record), _ACTOR
-            )
-            telemetry.operation_finished(rotation.ACTION)
+        is_exchanged = account.pending_file_salt is not None and salt == account.pending_file_salt
+        await self._stores.on_thread(lambda: files.remove_new(path))
+
+        def write(tx: RegistryTransactor) -> None:
+            if is_exchanged:
+                rotation.adopt(tx, account.id, record.key)
+            else:
+                rotation.undo(tx, account.id, record.key)
+
+        await self._stores.registry.write(write, _ACTOR)
+        await self._stores.registry.checkpoint()
+        if is_exchanged:
+            telemetry.operation_finished(record.action)
         else:
-            await self._stores.on_thread(lambda: files.remove_new(path))
-            await self._stores.registry.write(
-                lambda tx: rotation.undo(tx, account.id, record), _ACTOR
-            )
-            telemetry.operation_undone(rotation.ACTION)
+            telemetry.operation_undone(record.action)
+
+    async def _settle_state(self, account: AccountRow) -> None:
+        """A store out of service that no operation holds and no record explains."""
+        with self._alone(account.lock_number) as is_alone:
+            if not is_alone:
+                return
+            present = await self._account(account.id)
+            records = await self._stores.registry.read(steps.list_open)
+            if present is None or any(record.subject == account.id for record in records):
+                return
+
+            def end(tx: RegistryTransactor) -> None:
+                tx.run(sql.END_STORE_STATE, user_id=account.id, store_state=present.store_state)
+
+            if present.store_state != OPEN:
+                await self._stores.registry.write(end, _ACTOR)
 
     async def _compare_files(self) -> None:
-        """No row without a file, no file without a row."""
-        # Files first: a sign-up makes its file before its row, so a file listed now whose
-        # row is missing afterwards, with no open record, belongs to nobody.
+        """No row without a file, no file without a row.
+
+        Every file the program makes for nobody yet is on record before it is there; so one
+        that no row and no record knows is not its own. It may be all that is left of a
+        member whose registry was lost: it is told, and never taken away.
+        """
+        # Files first: a sign-up ends its record with the row, a rotation with the copy gone.
         found = await self._stores.on_thread(self._list_files)
         records = await self._stores.registry.read(steps.list_open)
         rows = await self._stores.registry.read(lambda r: r.all(sql.LIST_ALL_ACCOUNTS))
-        known = {row.id for row in rows} | {UserId(record.subject) for record in records}
-        strays = [path for user_id, path in found if user_id not in known]
-        await self._stores.on_thread(lambda: _unlink(strays))
-        if strays:
-            telemetry.janitor_repaired("file_without_member", len(strays))
+        busy = {record.subject for record in records}
+        known = {row.id for row in rows}
+        left = [path for user_id, path in found if user_id in known - busy and ".new" in path.name]
+        if rows:
+            # A crash may have come between the first administrator and this.
+            left += [path for path in (self._settings.setup_token_file,) if path.exists()]
+        await self._stores.on_thread(lambda: _unlink(left))
+        if left:
+            telemetry.janitor_repaired("left_over_file", len(left))
+        self._tell("file_without_member", sum(u not in known | busy for u, _ in found))
         present = {user_id for user_id, _ in found}
-        missing = sum(row.id not in present and row.store_state == OPEN for row in rows)
-        if missing:
-            telemetry.janitor_found("member_without_file", missing)
+        missing = [row for row in rows if row.id not in present and row.store_state == OPEN]
+        # Looked at again, for one that signed up after the files were listed.
+        self._tell("member_without_file", sum(not self._path(m.id).exists() for m in missing))
+
+    def _tell(self, kind: str, count: int) -> None:
+        if count:
+            telemetry.janitor_found(kind, count)
 
     def _list_files(self) -> list[tuple[UserId, Path]]:
         matches = [(_STORE_FILE.match(p.name), p) for p in self._settings.database.iterdir()]
@@ -155,13 +215,6 @@ class Janitor:
         return await self._stores.registry.read(
             lambda reader: reader.one(sql.FIND_ACCOUNT, user_id=user_id)
         )
-
-
-
-def _end(tx: RegistryTransactor, account: AccountRow, record: str) -> None:
-    """Back in service, nothing done."""
-    tx.run(sql.END_STORE_STATE, user_id=account.id, store_state=account.store_state)
-    steps.finish(tx, record, "undone")
 
 
 def _unlink(paths: list[Path]) -> None:

@@ -1,23 +1,30 @@
 """What administrators do to members: make, change, deactivate, invite, connect."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from app.bridge import passwords
+from app.bridge import erasure, passwords
 from app.bridge.callers import Call, Caller
-from app.bridge.signin import lock_everywhere
+from app.bridge.erasure import Receipt
+from app.bridge.revocation import lock_everywhere
 from app.bridge.signup import NewMember, SignedUp, sign_up
-from app.bridge.strongroom import Strongroom
+from app.bridge.strongroom import Strongroom, uncut
+from app.bridge.taking import taken
 from app.crypto import passwords as password_rule
 from app.crypto import tokens
 from app.crypto.tokens import Token
 from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, InvitationRow
-from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import KeyNotHeldError, NotPermittedError, StoreBusyError
+from app.db.registry.store import RegistryTransactor
+from app.errors import (
+    KeyNotHeldError,
+    NotPermittedError,
+    StoreBusyError,
+    VersionConflictError,
+)
 from app.ids import new_uuid7
-from app.registry import accounts, invitations
+from app.registry import accounts, invitations, sessions
 from app.registry.accounts import ADMIN
 
 PASSWORD: Final = "password"  # noqa: S105 - a field's name
@@ -39,71 +46,146 @@ async def add_member(room: Strongroom, caller: Caller, new: NewMember, call: Cal
     return await sign_up(room, new, call, caller.actor(call), lambda _tx: None)
 
 
-async def patch_member(
-    room: Strongroom, caller: Caller, user_id: str, changes: Mapping[str, Any], call: Call
+@uncut
+async def patch_member(  # noqa: PLR0913 - the call's six facts, one of them by name
+    room: Strongroom,
+    caller: Caller,
+    user_id: str,
+    changes: Mapping[str, Any],
+    call: Call,
+    *,
+    match: frozenset[int] | None = None,
 ) -> AccountRow:
     """Change what an administrator may set; deactivation takes effect before this returns.
 
+    Args:
+        room: The service.
+        caller: The administrator.
+        user_id: Whom.
+        changes: Values by the names of `PROFILE_FIELDS`, and `password`.
+        call: The request.
+        match: Versions of which one must stand; None for any.
+
+    Returns:
+        The member as they are now.
+
     Raises:
         NotFoundError: Nobody has this id.
+        NotPermittedError: Only an administrator makes or changes administrators.
         KeyNotHeldError: A password was given for an encrypted member.
+        LastAdministratorError: Nobody would be left to administer.
+        VersionConflictError: Another version stands.
+        StoreBusyError: The member's store was not let go in time; nothing was changed.
+    """
+    before = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    may_grant_admin = caller.role_id == ADMIN
+    if before.role_id == ADMIN and not may_grant_admin:
+        raise NotPermittedError
+    profile = {name: value for name, value in changes.items() if name != PASSWORD}
+    verifier = await _verifier_for(room, before, changes, call)
+
+    def write(tx: RegistryTransactor) -> AccountRow:
+        row = accounts.set_profile(
+            tx, user_id, profile, may_grant_admin=may_grant_admin, match=match
+        )
+        if verifier is not None:
+            _give_password(tx, before, verifier)
+        if verifier is not None or not row.active:
+            sessions.revoke_all(tx, row.id)
+        return accounts.get(tx, user_id)
+
+    actor = caller.actor(call)
+    if profile.get("active") is False:
+        return await _close_and_write(room, before, write, actor)
+    row = await room.stores.registry.write(write, actor)
+    if verifier is not None:
+        await room.stores.registry.checkpoint()
+    return row
+
+
+async def _verifier_for(
+    room: Strongroom, member: AccountRow, changes: Mapping[str, Any], call: Call
+) -> bytes | None:
+    """The verifier of a new password; None when none is given."""
+    if PASSWORD not in changes:
+        return None
+    if member.encrypted:
+        raise KeyNotHeldError
+    password = changes[PASSWORD]
+    await room.stores.on_thread(lambda: password_rule.check(password, member.username))
+    return await passwords.hash_password(room, password, call.network)
+
+
+def _give_password(tx: RegistryTransactor, member: AccountRow, verifier: bytes) -> None:
+    given = tx.run(
+        sql.SET_PASSWORD_HASH,
+        user_id=member.id,
+        was=member.password_hash,
+        password_hash=verifier,
+        is_temporary=1,
+        now=tx.now_ms,
+    )
+    if not given:
+        raise VersionConflictError(accounts.get(tx, member.id).version)
+
+
+async def _close_and_write(
+    room: Strongroom,
+    member: AccountRow,
+    write: Callable[[RegistryTransactor], AccountRow],
+    actor: Actor,
+) -> AccountRow:
+    """Write with the store closed everywhere: one that is not let go changes nothing."""
+    async with taken(room, member.id, member.lock_number, "closing", actor):
+        row = await room.stores.registry.write(write, actor)
+    await room.stores.registry.checkpoint()
+    return row
+
+
+@uncut
+async def deactivate(room: Strongroom, user_id: str, actor: Actor) -> AccountRow:
+    """Close a member's account: sessions, tokens and their slots end, the store is let go.
+
+    Returns:
+        The member as they are now.
+
+    Raises:
+        NotFoundError: Nobody has this id.
         LastAdministratorError: Nobody would be left to administer.
         StoreBusyError: The member's store was not let go in time; nothing was changed.
     """
-    registry = room.stores.registry
-    before = await registry.read(lambda reader: accounts.get(reader, user_id))
-    may_grant_admin = caller.role_id == ADMIN
-    if ADMIN in {before.role_id, changes.get("role_id")} and not may_grant_admin:
-        raise NotPermittedError
-    profile = {name: value for name, value in changes.items() if name != PASSWORD}
-    verifier = None
-    if PASSWORD in changes:
-        if before.encrypted:
-            raise KeyNotHeldError
-        await room.stores.on_thread(
-            lambda: password_rule.check(changes[PASSWORD], before.username)
-        )
-        verifier = await passwords.hash_password(room, changes[PASSWORD], call.network)
-    actor = caller.actor(call)
+    member = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
 
     def write(tx: RegistryTransactor) -> AccountRow:
-        row = accounts.set_profile(tx, user_id, profile, may_grant_admin=may_grant_admin)
-        if verifier is not None:
-            tx.run(
-                sql.SET_PASSWORD_HASH,
-                user_id=user_id,
-                was=before.password_hash,
-                password_hash=verifier,
-                is_temporary=1,
-                now=tx.now_ms,
-            )
-        if verifier is not None or not row.active:
-            tx.run(sql.REVOKE_ALL_SESSIONS, user_id=user_id, now=tx.now_ms)
-            for kind in ("session", "token"):
-                tx.run(sql.REMOVE_SLOTS_OF_KIND, user_id=user_id, kind=kind)
+        row = accounts.set_profile(tx, member.id, {"active": False}, may_grant_admin=True)
+        sessions.revoke_all(tx, row.id)
         return row
 
-    if profile.get("active") is False and before.active:
-        # Closed everywhere first: a store that is not let go leaves the member as they were.
-        async with room.stores.taken(before.id, before.lock_number, "closing", actor):
-            row = await registry.write(write, actor)
-        await registry.checkpoint()
-        return row
-    return await registry.write(write, actor)
+    return await _close_and_write(room, member, write, actor)
 
 
-async def require_may_erase(room: Strongroom, caller: Caller, user_id: str) -> None:
-    """Refuse to erase an administrator by one who is none.
+async def erase_member(room: Strongroom, caller: Caller, user_id: str, call: Call) -> Receipt:
+    """Erase a member; an administrator, only by another.
+
+    Returns:
+        What was taken away.
 
     Raises:
         NotFoundError: Nobody has this id.
         NotPermittedError: The capability to manage users does not reach that far.
+        LastAdministratorError: Nobody would be left to administer.
+        StoreBusyError: The member's store was not let go in time; nothing was changed.
     """
-    account = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
-    require_may_grant(caller, account.role_id)
+
+    def admit(member: AccountRow) -> None:
+        require_may_grant(caller, member.role_id)
+
+    return await erasure.erase(room, user_id, call, caller.actor(call), admit)
 
 
-async def invite(room: Strongroom, caller: Caller, role_id: str, call: Call) -> tuple[Token, InvitationRow]:
+async def invite(
+    room: Strongroom, caller: Caller, role_id: str, call: Call
+) -> tuple[Token, InvitationRow]:
     """Make an invitation; its token is shown once."""
     require_may_grant(caller, role_id)
     token = tokens.mint("invite", new_uuid7(room.clock()))
@@ -119,6 +201,9 @@ async def invite(room: Strongroom, caller: Caller, role_id: str, call: Call) -> 
 async def require_invitation(room: Strongroom, token: Token | None) -> InvitationRow:
     """Judge an invitation's token, before anything else of the request.
 
+    Returns:
+        The invitation.
+
     Raises:
         InvalidCredentialsError: It is no good invitation.
     """
@@ -129,6 +214,9 @@ async def accept(
     room: Strongroom, invitation: InvitationRow, new: NewMember, call: Call, actor: Actor
 ) -> SignedUp:
     """Make the invited member, and take the invitation, in one step.
+
+    Returns:
+        The member, and their recovery code.
 
     Raises:
         InvalidCredentialsError: Somebody took it meanwhile.
@@ -147,10 +235,6 @@ async def lock_member(room: Strongroom, user_id: str, actor: Actor) -> None:
         NotFoundError: Nobody has this id.
         StoreBusyError: It was not let go in time.
     """
-
-    def find(reader: RegistryReader) -> AccountRow:
-        return accounts.get(reader, user_id)
-
-    account = await room.stores.registry.read(find)
+    account = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
     if not await lock_everywhere(room, account.id, account.lock_number, actor):
         raise StoreBusyError

@@ -23,6 +23,9 @@ async def read(
 ) -> T:
     """Read in the store that a path names.
 
+    Returns:
+        What the work returned.
+
     Raises:
         StoreLockedError: It is the caller's own, and this credential cannot open it.
     """
@@ -62,6 +65,9 @@ async def write(  # noqa: PLR0913 - the parts of one write
         ref: Where.
         work: What; one transaction.
         adds_bytes: How much it may add, held against the member's quota.
+
+    Returns:
+        What the work returned.
 
     Raises:
         NotPermittedError: See `require_may_write`.

@@ -1,49 +1,62 @@
 """A small note read at once, on the event loop, or not at all."""
 
-from app.bridge.callers import judge
+from typing import Final, NamedTuple
+
+from app.bridge.callers import covers, require_live, scopes_of
+from app.bridge.stores import OPEN
 from app.bridge.strongroom import Strongroom
 from app.crypto.tokens import Token
 from app.db.owner import statements as owner_sql
 from app.db.registry import statements as registry_sql
 from app.db.runtime.store import LATER
+from app.ids import SessionId
 from app.owner.paths import SHARED_MEMORY, PathRef
 
-SCOPE = "memory:read"
+SCOPE: Final = "memory:read"
+"""What a credential must have been made for; the rule of `GET /api/file` says the same."""
 
 
-def find_note(room: Strongroom, token: Token, ref: PathRef) -> tuple[int, str] | None:
-    """The version and text of a note whose caller, store and size allow an answer at once.
+class QuickNote(NamedTuple):
+    """A note that was at hand."""
+
+    version: int
+    content: str
+
+
+def find_note(room: Strongroom, token: Token, ref: PathRef) -> QuickNote | None:
+    """The note whose caller, store and size allow an answer at once.
+
+    The credential is judged by the rule every call is judged by, on a row read anew.
 
     Returns:
         None when any of them does not, for the ordinary way to decide or refuse.
 
     Raises:
         InvalidCredentialsError: The token does not hold.
-        StoreLockedError: It was made without a way to the store.
     """
-    row = room.stores.registry.try_one(registry_sql.FIND_CREDENTIAL, session_id=token.id)
-    if row is LATER:
+    stores, settings = room.stores, room.settings
+    found = stores.registry.try_one(registry_sql.FIND_QUICK_CREDENTIAL, session_id=token.id)
+    if found is LATER:
         return None
     now = room.clock()
-    caller = judge(row, token, now, room.settings.cookie_idle_hours)
-    if not caller.has_scope(SCOPE):
+    row = require_live(found, token, now, settings.cookie_idle_hours)
+    if not covers(scopes_of(row.scopes), SCOPE):
         return None
     if ref.root == SHARED_MEMORY:
-        store = room.stores.group
+        store = stores.group
     else:
-        caller.require_key_way()
-        account = caller.account
-        found = room.stores.find(account.user_id, account.generation)
-        if found is None or account.state != "open":
+        # A credential without a slot is refused whether or not the store happens to be open.
+        if (row.encrypted and row.wrapped_dek is None) or row.store_state != OPEN:
             return None
-        store = found
+        own = stores.find(row.user_id, row.store_generation)
+        if own is None:
+            return None
+        store = own
     note = store.try_one(
-        owner_sql.FIND_SMALL_NOTE,
-        path=ref.key,
-        inline_max=room.settings.inline_note_bytes_max,
+        owner_sql.FIND_SMALL_NOTE, path=ref.key, inline_max=settings.inline_note_bytes_max
     )
     if note is LATER or note is None or note.content is None:
         return None
-    if now - caller.last_seen_at >= room.settings.last_seen_every_s * 1000:
-        room.seen.note(caller.session_id)
-    return note.version, note.content
+    if now - row.last_seen_at >= settings.last_seen_every_s * 1000:
+        room.seen.note(SessionId(token.id))
+    return QuickNote(note.version, note.content)

@@ -27,7 +27,8 @@ def _write_probe(folder: Path) -> None:
     probe = folder / f".probe-{secrets.token_hex(4)}"
     descriptor = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
+        # Without a name from here on: a process killed at this point leaves no file.
+        probe.unlink()
         os.write(descriptor, b"ready\n")
     finally:
         os.close(descriptor)
-        probe.unlink()

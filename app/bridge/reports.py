@@ -30,8 +30,13 @@ async def rights_of(room: Strongroom, caller: Caller) -> ReportRights:
     )
 
 
-async def add(room: Strongroom, caller: Caller, call: Call, new: NewReport) -> tuple[Home, ReportRow]:
+async def add(
+    room: Strongroom, caller: Caller, call: Call, new: NewReport
+) -> tuple[Home, ReportRow]:
     """Write a report into the home its audience names.
+
+    Returns:
+        Which that was, and the report.
 
     Raises:
         NotPermittedError: The group's reports need the capability `reports.publish`, and
@@ -114,6 +119,9 @@ async def visible(room: Strongroom, caller: Caller, home: Home) -> May:
 
 def get(reader: OwnerReader, report_id: str, may: May) -> ReportRow:
     """One report.
+
+    Returns:
+        Its row, with the body.
 
     Raises:
         NotFoundError: There is none, or none for this caller.

@@ -1,32 +1,33 @@
-"""A member's data key changed: a new file under a new key, every other slot destroyed.
+"""A member's data key changed: a new file under a new key, every other way in ended.
 
 The new wraps, the new key's name and the salt the new file begins with are recorded
 before the file is exchanged. After a crash the salt of the file in place tells which
 key opens it, and the pending wraps are adopted or dropped; no secret is needed.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
 from app.bridge import layout, passwords
 from app.bridge.callers import Call, Caller
-from app.bridge.passwords import PasswordWrap
+from app.bridge.codes import recovery_slot
+from app.bridge.passwords import Checked, PasswordWrap
 from app.bridge.signin import slot_under
-from app.bridge.signup import recovery_slot
-from app.bridge.stores import Hold
+from app.bridge.stores import ROTATING
 from app.bridge.strongroom import Strongroom
+from app.bridge.taking import taken
 from app.crypto.keys import Key
 from app.db import files
 from app.db.context import Actor
 from app.db.files import Connection
 from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
-from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
 from app.errors import StoreBusyError, StoreNotEncryptedError
 from app.ids import DekId, SlotId, UserId, new_uuid7
-from app.owner import identity
-from app.registry import sessions
+from app.owner import access, identity
+from app.registry import accounts, sessions
 from app.registry.sessions import NewSlot
 from app.runtime import steps
 
@@ -35,174 +36,206 @@ SHAPE: Final = ("copy", "exchange", "switch")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Rotation:
+    """A change of key that is asked for."""
+
+    checked: Checked
+    """The member, and the key that opens the store now; the caller's to zero."""
+    password: str
+    """The one that opens it from then on."""
+    keep: Caller | None
+    """The session that stays; None ends all, for whoever comes back with a code."""
+    is_temporary: bool = False
+    """Whether somebody else still knows the password."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Rotated:
-    """What a change of key leaves: the new code, shown once, and how many ways in it ended."""
+    """What a change of key leaves: the new code, shown once, and what ended."""
 
     recovery_code: str
     dropped: dict[str, int]
-    """How many slots of each kind were destroyed."""
+    """How many ways in of each kind ended: `session`, `token`, `recovery`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Plan:
-    user_id: UserId
+    """The new key under every secret that opens it."""
+
+    record: str
+    dek: Key
     dek_id: DekId
     wrapped: PasswordWrap
     slots: tuple[NewSlot, ...]
     recovery_code: str
 
 
-async def rotate(  # noqa: PLR0913, PLR0917 - each is one fact of the operation
-    room: Strongroom,
-    account: AccountRow,
-    dek: Key,
-    password: str,
-    keep: Caller | None,
-    call: Call,
-    actor: Actor,
-) -> Rotated:
+async def rotate(room: Strongroom, wanted: Rotation, call: Call, actor: Actor) -> Rotated:
     """Give a member's store a new data key under a password.
 
-    Args:
-        room: The service.
-        account: As it was when the present key was taken out of its wrap.
-        dek: The present key; the caller zeroes it.
-        password: The one that opens the store from now on.
-        keep: The session that stays; None ends all.
-        call: The request.
-        actor: Who does it.
+    The caller is not to be cut: `uncut` is around every operation that comes here.
+
+    Returns:
+        The new recovery code, and what ended.
 
     Raises:
         StoreNotEncryptedError: A plain file has no key.
         StoreBusyError: The store was not let go in time, or its key was changed meanwhile;
             nothing was changed.
     """
-    if account.dek_id is None:
-        raise StoreNotEncryptedError
-    new_dek = Key.generate()
-    try:
-        plan = await _plan(room, account, new_dek, password, keep, call)
-        stores = room.stores
-        async with stores.taken(account.id, account.lock_number, "rotating", actor) as hold:
-            return await _exchange(room, account, dek, new_dek, plan, actor, hold)
-    finally:
-        new_dek.zero()
-
-
-async def _plan(  # noqa: PLR0913, PLR0917 - as rotate
-    room: Strongroom,
-    account: AccountRow,
-    new_dek: Key,
-    password: str,
-    keep: Caller | None,
-    call: Call,
-) -> _Plan:
-    """Everything that needs time or a secret, before anybody is kept waiting."""
-    now = room.clock()
-    dek_id = DekId(new_uuid7(now))
-    wrapped = await passwords.wrap(room, account.id, password, new_dek, call.network)
-    code, recovery = recovery_slot(
-        account.id, new_dek, dek_id, SlotId(new_uuid7(now)), is_pending=True
-    )
-    slots = [recovery]
-    if keep is not None:
-        # The label carries which session it is for until it is adopted.
-        slot_id = SlotId(new_uuid7(now))
-        slots.append(
-            slot_under(
-                keep.token,
-                new_dek,
-                account.id,
-                dek_id,
-                slot_id,
-                label=keep.session_id,
-                is_pending=True,
-            )
-        )
-    return _Plan(account.id, dek_id, wrapped, tuple(slots), code)
-
-
-async def _exchange(  # noqa: PLR0913, PLR0917 - as rotate
-    room: Strongroom,
-    account: AccountRow,
-    dek: Key,
-    new_dek: Key,
-    plan: _Plan,
-    actor: Actor,
-    hold: Hold,
-) -> Rotated:
-    registry = room.stores.registry
-    path = room.settings.user_file(account.id)
-    record = new_uuid7(room.clock())
-
-    def begin(tx: RegistryTransactor) -> None:
-        present = tx.one(sql.FIND_ACCOUNT, user_id=account.id)
-        # Password or key may have been changed since the present key was unwrapped.
-        if present is None or present.database_password != account.database_password:
-            raise StoreBusyError
-        steps.begin(tx, record, ACTION, account.id, SHAPE)
-
-    await registry.write(begin, actor)
-    room.reach("rotate.begun")
-
-    def amend(connection: Connection) -> None:
-        identity.set_identity(OwnerTransactor(connection), account.id, plan.dek_id)
-
-    try:
-        salt = await room.stores.on_thread(
-            lambda: files.copy_under_new_key(
-                path, dek, new_dek, layout.MEMBER_KIND, room.clock, amend
-            )
-        )
-        room.reach("rotate.copied")
-        await registry.write(lambda tx: _record_pending(tx, plan, salt), actor)
-        room.reach("rotate.recorded")
-    except BaseException:
-        await room.stores.on_thread(lambda: files.remove_new(path))
-        await registry.write(lambda tx: undo(tx, account.id, record), actor)
-        raise
-    hold.must_finish = True
-    await room.stores.on_thread(lambda: files.replace_with_new(path))
-    room.reach("rotate.exchanged")
-    dropped = await registry.write(lambda tx: adopt(tx, account.id, record), actor)
-    room.reach("rotate.switched")
+    account = wanted.checked.account
+    with Key.generate() as new_dek:
+        plan = await _plan(room, wanted, new_dek, call)
+        room.reach("rotate.planned")
+        async with taken(room, account.id, account.lock_number, ROTATING, actor) as hold:
+            room.reach("rotate.taken")
+            await _begin(room, wanted.checked, plan, actor)
+            # From here on both ends, done and undone, put the store back in service; when
+            # one of them fails, the janitor comes to one of them.
+            hold.must_finish = True
+            room.reach("rotate.begun")
+            await _prepare(room, wanted, plan, call, actor)
+            dropped = await _exchange(room, account.id, plan, actor)
     await room.stores.registry.checkpoint()
+    room.reach("rotate.done")
     return Rotated(plan.recovery_code, dropped)
 
 
-def _record_pending(tx: RegistryTransactor, plan: _Plan, salt: bytes) -> None:
-    tx.run(
+async def _plan(room: Strongroom, wanted: Rotation, new_dek: Key, call: Call) -> _Plan:
+    """Everything that needs time or a secret, before anybody is kept waiting."""
+    user_id, keep = wanted.checked.account.id, wanted.keep
+    now = room.clock()
+    dek_id = DekId(new_uuid7(now))
+    wrapped = await passwords.wrap(room, user_id, wanted.password, new_dek, call.network)
+    code, slot = recovery_slot(user_id, new_dek, dek_id, SlotId(new_uuid7(now)), is_pending=True)
+    slots = [slot]
+    if keep is not None:
+        slot_id = SlotId(new_uuid7(now))
+        # Until it is adopted the label says which session it is for.
+        label = keep.session_id
+        slots.append(
+            slot_under(keep.token, new_dek, user_id, dek_id, slot_id, label=label, is_pending=True)
+        )
+    return _Plan(new_uuid7(now), new_dek, dek_id, wrapped, tuple(slots), code)
+
+
+async def _begin(room: Strongroom, checked: Checked, plan: _Plan, actor: Actor) -> None:
+    """Put the operation on record, if what was checked still holds."""
+    user_id = checked.account.id
+
+    def write(tx: RegistryTransactor) -> None:
+        if not passwords.holds(tx, checked):
+            raise StoreBusyError
+        steps.begin(tx, plan.record, ACTION, user_id, SHAPE)
+        steps.sent(tx, plan.record, "copy", plan.dek_id)
+
+    if checked.account.dek_id is None:
+        raise StoreNotEncryptedError
+    await room.stores.registry.write(write, actor)
+
+
+async def _prepare(
+    room: Strongroom, wanted: Rotation, plan: _Plan, call: Call, actor: Actor
+) -> None:
+    """The copy beside the store, and what opens it in the registry; or neither."""
+    user_id, dek = wanted.checked.account.id, wanted.checked.dek
+    path = room.settings.user_file(user_id)
+
+    def amend(connection: Connection) -> None:
+        tx = OwnerTransactor(connection)
+        identity.set_identity(tx, user_id, plan.dek_id)
+        if wanted.keep is None:
+            # Whoever came with the code opened the store, and the member is to see it.
+            access.record_access(tx, "recovery", None, None, call.network)
+        room.reach("rotate.amending")
+
+    def copy() -> bytes:
+        if dek is None:
+            raise StoreNotEncryptedError
+        return files.copy_under_new_key(path, dek, plan.dek, layout.MEMBER_KIND, room.clock, amend)
+
+    try:
+        salt = await room.stores.on_thread(copy)
+        room.reach("rotate.copied")
+        await room.stores.registry.write(lambda tx: _record_pending(tx, wanted, plan, salt), actor)
+    except BaseException:
+        await room.stores.on_thread(lambda: files.remove_new(path))
+        await room.stores.registry.write(lambda tx: undo(tx, user_id, plan.record), actor)
+        raise
+    room.reach("rotate.recorded")
+
+
+def _record_pending(tx: RegistryTransactor, wanted: Rotation, plan: _Plan, salt: bytes) -> None:
+    recorded = tx.run(
         sql.SET_PENDING_KEY,
-        user_id=plan.user_id,
+        user_id=wanted.checked.account.id,
         database_password=plan.wrapped.database_password,
         kdf_params=plan.wrapped.kdf_params,
         kdf_salt=plan.wrapped.kdf_salt,
         dek_id=plan.dek_id,
         file_salt=salt,
     )
+    if not recorded:
+        raise StoreBusyError
     for slot in plan.slots:
         sessions.add_slot(tx, slot)
+    answer = {"is_temporary": int(wanted.is_temporary)}
+    steps.answered(tx, plan.record, "copy", answer)
+    steps.sent(tx, plan.record, "exchange", plan.dek_id)
+
+
+async def _exchange(room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor) -> dict[str, int]:
+    """The point of no return, and what follows from it."""
+    path = room.settings.user_file(user_id)
+    await room.stores.on_thread(lambda: files.replace_with_new(path))
+    room.reach("rotate.exchanged")
+    dropped = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.record), actor)
+    room.reach("rotate.switched")
+    return dropped
 
 
 def adopt(tx: RegistryTransactor, user_id: UserId, record: str) -> dict[str, int]:
-    """The new file stands: its key is the member's, and every other way in is destroyed.
+    """The new file stands: its key is the member's, and every other way in ends.
 
     Returns:
-        How many slots of each kind were destroyed.
+        How many ways in of each kind ended.
+
+    Raises:
+        StoreBusyError: There is no change of key to adopt; nothing was changed.
     """
-    tx.run(sql.ADOPT_PENDING_KEY, user_id=user_id, now=tx.now_ms)
-    for slot in tx.run(sql.ADOPT_PENDING_SLOTS, user_id=user_id):
-        if slot.kind == "session":
-            tx.run(sql.SET_SESSION_SLOT, session_id=slot.label, slot_id=slot.value)
-    account = tx.one(sql.FIND_ACCOUNT, user_id=user_id)
-    dropped: dict[str, int] = {}
-    for gone in tx.run(
-        sql.REMOVE_SLOTS_OF_OLD_KEY, user_id=user_id, dek_id=account.dek_id if account else None
-    ):
-        dropped[gone.kind] = dropped.get(gone.kind, 0) + 1
-    tx.run(sql.REVOKE_SESSIONS_WITHOUT_SLOT, user_id=user_id, now=tx.now_ms)
+    is_temporary = steps.answers(tx, record).get("copy", {}).get("is_temporary", 0)
+    adopted = tx.run(
+        sql.ADOPT_PENDING_KEY, user_id=user_id, is_temporary=is_temporary, now=tx.now_ms
+    )
+    if not adopted:
+        raise StoreBusyError
+    kept = _adopt_slots(tx, user_id)
+    ended = Counter[str](
+        session=sessions.revoke_others(tx, user_id, "browser", kept),
+        token=sessions.revoke_others(tx, user_id, "token", kept),
+    )
+    dek_id = accounts.get(tx, user_id).dek_id
+    gone = tx.run(sql.REMOVE_SLOTS_OF_OLD_KEY, user_id=user_id, dek_id=dek_id)
+    ended["recovery"] = sum(slot.kind == "recovery" for slot in gone)
     steps.finish(tx, record, "done")
-    return dropped
+    return dict(+ended)
+
+
+def _adopt_slots(tx: RegistryTransactor, user_id: UserId) -> str:
+    """Put the prepared slots in use; the id of the session that stays."""
+    kept = sessions.NOBODY
+    for slot in tx.run(sql.ADOPT_PENDING_SLOTS, user_id=user_id):
+        if slot.kind != "session":
+            continue
+        old = tx.one(sql.FIND_SESSION, user_id=user_id, session_id=slot.label)
+        if old is None:
+            # Ended while the file was copied; its slot must not outlive it.
+            tx.run(sql.REMOVE_SLOT, user_id=user_id, slot_id=slot.value)
+            continue
+        kept = old.id
+        tx.run(sql.SET_SESSION_SLOT, session_id=old.id, slot_id=slot.value)
+        tx.run(sql.SET_SLOT_LABEL, user_id=user_id, slot_id=slot.value, label=old.label)
+    return kept
 
 
 def undo(tx: RegistryTransactor, user_id: UserId, record: str) -> None:

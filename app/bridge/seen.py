@@ -38,4 +38,4 @@ class SeenNotes:
 
     async def settle(self) -> None:
         """Wait for what is under way."""
-        await asyncio.gather(*self._pending.values())
+        await asyncio.gather(*self._pending.values(), return_exceptions=True)

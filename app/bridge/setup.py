@@ -1,8 +1,8 @@
 """The first administrator: made by whoever reads `database/setup.token`."""
 
+import contextlib
 import hmac
 import os
-import secrets
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,9 @@ _RETRY_AFTER_S: Final = 3_600
 def write_token(path: Path, now_ms: int) -> None:
     """Put a new token into its file, 0600; the one before it is void."""
     text = tokens.mint("setup", new_uuid7(now_ms)).text()
-    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    # Who writes it has the root to itself; what a crash left of an earlier one goes.
+    new = path.with_name(path.name + ".new")
+    new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         os.write(descriptor, text.encode() + b"\n")
@@ -59,39 +61,49 @@ async def require_token(room: Strongroom, presented: str, call: Call) -> None:
         TooManyAttemptsError: Ten were wrong; a restart makes a new token.
     """
     registry = room.stores.registry
-
-    def find(reader: RegistryReader) -> int:
-        _require_nobody(reader)
-        row = reader.one(sql.FIND_CONFIG, key=_TRIES)
-        return int(row.value) if row else 0
-
-    tries = await registry.read(find)
-    if tries >= TRIES_MAX:
-        raise TooManyAttemptsError(_RETRY_AFTER_S)
+    await registry.read(_require_tries_left)
     path = room.settings.setup_token_file
     wanted = await room.stores.on_thread(lambda: _read_token(path))
     given = presented.encode("utf-8", "surrogatepass")
     if wanted and hmac.compare_digest(given, wanted.encode()):
         return
 
-    def fail(tx: RegistryTransactor) -> None:
-        tx.run(sql.SET_CONFIG, key=_TRIES, value=str(find(tx) + 1), now=tx.now_ms)
-
-    await registry.write(fail, anonymous(call))
+    await registry.write(_count_try, anonymous(call))
     raise InvalidCredentialsError
+
+
+def _require_tries_left(reader: RegistryReader) -> int:
+    """How many wrong tries there were, if another is allowed."""
+    _require_nobody(reader)
+    row = reader.one(sql.FIND_CONFIG, key=_TRIES)
+    tries = int(row.value) if row else 0
+    if tries >= TRIES_MAX:
+        raise TooManyAttemptsError(_RETRY_AFTER_S)
+    return tries
+
+
+def _count_try(tx: RegistryTransactor) -> None:
+    tries = _require_tries_left(tx) + 1
+    tx.run(sql.SET_CONFIG, key=_TRIES, value=str(tries), now=tx.now_ms)
 
 
 async def set_up(room: Strongroom, new: NewMember, call: Call) -> SignedUp:
     """Make the first administrator; `require_token` has judged the caller.
 
+    Returns:
+        The administrator, and their recovery code.
+
     Raises:
         AlreadySetUpError: Somebody else was first.
     """
     path = room.settings.setup_token_file
-    # The token's own file is the claim: it is taken away in the step that makes the row,
-    # so of two callers with the right token one finds nobody, the other somebody.
+    # Judged in the transaction that makes the row: of two callers with the right token one
+    # finds nobody, the other somebody. From then on the token opens nothing; its file goes
+    # now, or else with the janitor, and must not cost the answer with the recovery code.
     made = await sign_up(room, new, call, anonymous(call), _require_nobody)
-    await room.stores.on_thread(lambda: path.unlink(missing_ok=True))
+    with contextlib.suppress(OSError):
+        await room.stores.on_thread(lambda: path.unlink(missing_ok=True))
+    room.reach("set_up.token_removed")
     return made
 
 

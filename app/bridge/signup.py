@@ -1,18 +1,18 @@
 """Sign-up: the file first, then the registry row that makes it real."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from app.bridge import layout, passwords
 from app.bridge.callers import Call
-from app.bridge.strongroom import Strongroom
-from app.crypto import envelope, recovery_code
+from app.bridge.codes import recovery_slot
+from app.bridge.strongroom import Strongroom, uncut
+from app.bridge.taking import Judge, acquire_exclusive
 from app.crypto import passwords as password_rule
-from app.crypto.envelope import Binding
 from app.crypto.keys import Key
 from app.db import files
 from app.db.context import Actor
+from app.db.files import Connection
 from app.db.owner.store import OwnerTransactor
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
@@ -25,9 +25,6 @@ from app.runtime import steps
 
 ACTION: Final = "sign_up"
 SHAPE: Final = ("lock", "file", "row")
-
-Admit = Callable[[RegistryTransactor], None]
-"""Judges, in the transaction that makes the member, whether they may be made."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,20 +48,6 @@ class SignedUp:
     recovery_code: str | None
 
 
-def recovery_slot(
-    user_id: UserId, dek: Key, dek_id: DekId, slot_id: SlotId, *, is_pending: bool = False
-) -> tuple[str, NewSlot]:
-    """A new recovery code, and the slot it opens."""
-    code = recovery_code.generate()
-    entropy = recovery_code.parse(code)
-    if entropy is None:
-        raise AssertionError("unreachable: a generated code parses")
-    with recovery_code.kek(entropy) as kek:
-        blob = envelope.wrap(kek, dek, Binding(user_id, "recovery", slot_id))
-    slot = NewSlot(slot_id, user_id, "recovery", dek_id, blob, is_pending=is_pending)
-    return code, slot
-
-
 def require_member(new: NewMember) -> None:
     """Refuse a name or password that breaks the rules.
 
@@ -76,10 +59,21 @@ def require_member(new: NewMember) -> None:
     password_rule.check(new.password, new.username)
 
 
+@uncut
 async def sign_up(
-    room: Strongroom, new: NewMember, call: Call, actor: Actor, admit: Admit
+    room: Strongroom, new: NewMember, call: Call, actor: Actor, admit: Judge
 ) -> SignedUp:
     """Make a member with a store of their own, or nothing at all.
+
+    Args:
+        room: The service.
+        new: The member.
+        call: The request.
+        actor: Who does it.
+        admit: Judges, in the transaction that makes them real, whether they may be made.
+
+    Returns:
+        The member, and their recovery code if it is theirs to have.
 
     Raises:
         UsernameTakenError: Somebody has the name.
@@ -97,19 +91,27 @@ async def sign_up(
     dek = Key.generate() if new.encrypted else None
     try:
         draft = await _draft(room, new, user_id, dek, call)
+        number = await registry.write(accounts.take_lock_number, actor)
+        room.reach("sign_up.numbered")
 
-        def begin(tx: RegistryTransactor) -> int:
+        def begin(tx: RegistryTransactor) -> None:
             require_room(tx)
             steps.begin(tx, user_id, ACTION, user_id, SHAPE)
             steps.sent(tx, user_id, "lock", user_id)
-            number = accounts.take_lock_number(tx)
             steps.answered(tx, user_id, "lock", {"number": number})
             steps.sent(tx, user_id, "file", user_id)
-            return number
 
-        lock_number = await registry.write(begin, actor)
-        room.reach("sign_up.begun")
-        return await _make(room, draft, dek, lock_number, actor, admit)
+        # Held before the operation is on record, and to its end: a janitor that gets this
+        # lock knows that a crash left the record.
+        await acquire_exclusive(room, number)
+        try:
+            await registry.write(begin, actor)
+            room.reach("sign_up.begun")
+            made = await _make(room, draft, dek, number, actor, admit)
+        finally:
+            room.stores.locks.release_exclusive(number)
+        room.reach("sign_up.done")
+        return made
     finally:
         if dek is not None:
             dek.zero()
@@ -160,47 +162,35 @@ async def _make(  # noqa: PLR0913, PLR0917 - the parts of one operation
     dek: Key | None,
     lock_number: int,
     actor: Actor,
-    admit: Admit,
+    admit: Judge,
 ) -> SignedUp:
     """File, then row; or neither."""
-    registry, locks = room.stores.registry, room.stores.locks
+    registry = room.stores.registry
     user_id = draft.account.id
     path = room.settings.user_file(user_id)
 
-    def make_file() -> bytes:
-        # Held to the end, so that the janitor of another process knows this one is alive.
-        locks.acquire_exclusive(lock_number, room.settings.exclusive_wait_s)
-        return files.create(
-            path,
-            dek,
-            layout.MEMBER_KIND,
-            room.clock,
-            lambda connection: identity.set_identity(
-                OwnerTransactor(connection), user_id, draft.account.dek_id
-            ),
-        )
+    def fill(connection: Connection) -> None:
+        identity.set_identity(OwnerTransactor(connection), user_id, draft.account.dek_id)
+        room.reach("sign_up.filling")
+
+    def write(tx: RegistryTransactor, account: NewAccount) -> AccountRow:
+        admit(tx)
+        row = accounts.add(tx, account)
+        if draft.slot is not None:
+            sessions.add_slot(tx, draft.slot)
+        steps.finish(tx, user_id, "done")
+        return row
 
     try:
-        try:
-            salt = await room.stores.on_thread(make_file)
-            room.reach("sign_up.file_made")
-            account = replace(draft.account, lock_number=lock_number, file_salt=salt or None)
-
-            def write(tx: RegistryTransactor) -> AccountRow:
-                admit(tx)
-                row = accounts.add(tx, account)
-                if draft.slot is not None:
-                    sessions.add_slot(tx, draft.slot)
-                steps.finish(tx, user_id, "done")
-                return row
-
-            row = await registry.write(write, actor)
-        except BaseException:
-            await room.stores.on_thread(lambda: files.remove(path))
-            await registry.write(lambda tx: steps.finish(tx, user_id, "undone"), actor)
-            raise
-    finally:
-        locks.release_exclusive(lock_number)
-    room.reach("sign_up.done")
+        salt = await room.stores.on_thread(
+            lambda: files.create(path, dek, layout.MEMBER_KIND, room.clock, fill)
+        )
+        room.reach("sign_up.file_made")
+        account = replace(draft.account, lock_number=lock_number, file_salt=salt or None)
+        row = await registry.write(lambda tx: write(tx, account), actor)
+    except BaseException:
+        # In this order: while the record is open the janitor knows whose file it is.
+        await room.stores.on_thread(lambda: files.remove(path))
+        await registry.write(lambda tx: steps.finish(tx, user_id, "undone"), actor)
+        raise
     return SignedUp(row, draft.recovery_code)
-

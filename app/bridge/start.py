@@ -8,6 +8,7 @@ import contextlib
 import os
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Final
 
 from app import telemetry
@@ -15,9 +16,10 @@ from app.bridge import instance_key, layout, setup
 from app.bridge.gate import DerivationGate
 from app.bridge.instance_key import InstanceKey
 from app.bridge.janitor import Janitor
+from app.bridge.operations import Operations
 from app.bridge.seen import SeenNotes
-from app.bridge.strongroom import Reach, Strongroom, reach_nothing
 from app.bridge.stores import Stores
+from app.bridge.strongroom import Reach, Strongroom, reach_nothing
 from app.clock import Clock, system_clock
 from app.crypto import kdf
 from app.crypto.kdf import KdfParams
@@ -27,8 +29,9 @@ from app.db.files import Connection, require_fit_driver
 from app.db.locks import LockFile
 from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
-from app.db.registry.store import RegistryReader, RegistryTransactor
+from app.db.registry.store import RegistryTransactor
 from app.errors import InstanceKeyError, StartError, StrongroomError
+from app.ids import is_uuid
 from app.owner import identity
 from app.settings import Settings
 
@@ -36,6 +39,7 @@ _ACTOR: Final = system_actor("start")
 _KDF: Final = "kdf_default"
 _KEY_CHECK: Final = "instance_key_check"
 _CALIBRATION_SALT: Final = bytes(kdf.SALT_BYTES)
+_CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 def prepare(
@@ -56,9 +60,11 @@ def prepare(
     except StartError:
         raise
     except StrongroomError as error:
-        raise StartError(f"{settings.system_file}: {error}") from error
+        reason = f"{settings.system_file}: {error}"
+        raise StartError(reason) from error
     except OSError as error:
-        raise StartError(f"{error.filename}: {error.strerror}") from error
+        reason = f"{error.filename}: {error.strerror}"
+        raise StartError(reason) from error
 
 
 async def _prepare(settings: Settings, clock: Clock, kdf_params: KdfParams | None) -> None:
@@ -74,6 +80,7 @@ async def _prepare(settings: Settings, clock: Clock, kdf_params: KdfParams | Non
 
 def _make_root(settings: Settings, clock: Clock) -> None:
     """The instance key, then system.db under another name until it is whole."""
+    _require_no_members(settings)
     if not settings.instance_key.exists():
         instance_key.make(settings.instance_key)
     key = instance_key.read(settings.instance_key)
@@ -89,6 +96,20 @@ def _make_root(settings: Settings, clock: Clock) -> None:
 
     files.create(new, None, layout.SYSTEM_KIND, clock, fill)
     files.replace_with_new(settings.system_file)
+
+
+def _require_no_members(settings: Settings) -> None:
+    """Refuse to begin anew where members' stores are: without their registry none opens.
+
+    Raises:
+        StartError: There are some.
+    """
+    if any(is_uuid(path.stem) for path in settings.database.glob("*.db")):
+        reason = (
+            f"{settings.system_file} is missing, and members' stores are beside it: "
+            "put it back from a backup."
+        )
+        raise StartError(reason)
 
 
 async def _offer_setup(room: Strongroom) -> None:
@@ -113,43 +134,50 @@ async def running(
 ) -> AsyncIterator[Strongroom]:
     """One process's whole service, open; closed in order on the way out.
 
+    Args:
+        settings: Of the whole server.
+        clock: The time.
+        kdf_params: The cost of new passwords; None takes the root's own.
+        reach: Told each named point of an operation.
+
+    Yields:
+        The service.
+
     Raises:
         InstanceKeyError: Another key than the one this root was made with.
+        StartError: What else stands in the way.
     """
     key = instance_key.read(settings.instance_key)
-    locks = LockFile(settings.stores_lock_file)
-    stores = Stores(settings, clock, locks)
-    gate = DerivationGate(locks)
-    seen = SeenNotes(stores)
-    try:
-        await stores.warm()
-        await _require_key(stores, key)
-        params = kdf_params or await _default_cost(stores)
-        yield Strongroom(settings, clock, stores, gate, key, params, seen, reach)
-    finally:
-        gate.close()
-        await seen.settle()
-        await stores.close()
-        locks.close()
+    with contextlib.closing(LockFile(settings.stores_lock_file)) as locks:
+        stores = Stores(settings, clock, locks)
+        gate = DerivationGate(locks)
+        seen = SeenNotes(stores)
+        operations = Operations()
+        try:
+            await stores.warm()
+            await _require_key(stores, key)
+            params = kdf_params or await _default_cost(stores)
+            yield Strongroom(settings, clock, stores, gate, key, params, seen, operations, reach)
+        finally:
+            # What waits for a derivation is refused; what is past it runs to its end.
+            gate.close()
+            await operations.settle()
+            await seen.settle()
+            await stores.close()
 
 
 async def _require_key(stores: Stores, key: InstanceKey) -> None:
     row = await stores.registry.one(sql.FIND_CONFIG, key=_KEY_CHECK)
     if row is None or row.value != f'"{key.check}"':
-        raise InstanceKeyError("It is not the key this root was made with.")
+        reason = "It is not the key this root was made with."
+        raise InstanceKeyError(reason)
 
 
 async def _default_cost(stores: Stores) -> KdfParams:
     """The cost of new passwords; measured once, at the first start, and kept."""
-
-    def find(reader: RegistryReader) -> KdfParams | None:
-        row = reader.one(sql.FIND_CONFIG, key=_KDF)
-        return KdfParams.from_json(row.value) if row else None
-
-    found = await stores.registry.read(find)
-    if found is not None:
-        kdf.require_floor(found)
-        return found
+    row = await stores.registry.one(sql.FIND_CONFIG, key=_KDF)
+    if row is not None:
+        return _read_cost(row.value)
     measured = await stores.on_thread(_calibrate)
     text = measured.to_json()
     await stores.registry.write(
@@ -158,11 +186,36 @@ async def _default_cost(stores: Stores) -> KdfParams:
     return measured
 
 
+def _read_cost(text: str) -> KdfParams:
+    try:
+        params = KdfParams.from_json(text)
+        kdf.require_floor(params)
+    except ValueError as error:
+        reason = f"The setting {_KDF} of this root is not a cost that passwords may have."
+        raise StartError(reason) from error
+    return params
+
+
 def _calibrate() -> KdfParams:
     def measure(params: KdfParams) -> float:
         started = time.perf_counter()
         kdf.derive("calibration", _CALIBRATION_SALT, params).zero()
         return time.perf_counter() - started
 
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return kdf.calibrate(measure, memory)
+    return kdf.calibrate(measure, memory_bytes(_CGROUP_LIMIT))
+
+
+def memory_bytes(limit_file: Path) -> int:
+    """Memory of the machine, or of the container when that has less.
+
+    Args:
+        limit_file: Of the container's control group (cgroup v2, `memory.max`): a number of
+            bytes, or `max`; it need not be there.
+
+    Returns:
+        Bytes.
+    """
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError):
+        return min(machine, int(limit_file.read_text("ascii")))
+    return machine

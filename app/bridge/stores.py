@@ -5,9 +5,8 @@ it is locked; its handles come and go with the pool.
 """
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -18,7 +17,6 @@ from app.bridge import layout
 from app.clock import Clock
 from app.crypto.keys import Key
 from app.db import files
-from app.db.context import Actor
 from app.db.files import Connection
 from app.db.locks import LockFile
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
@@ -40,6 +38,7 @@ from app.settings import Settings
 T = TypeVar("T")
 _OPENING_THREADS: Final = 4
 OPEN: Final = "open"
+ROTATING: Final = "rotating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,6 @@ class UnlockedStore:
     def last_used(self) -> float:
         """Monotonic seconds of its last use."""
         return self.store.handles.last_used
-
-
-@dataclass(slots=True)
-class Hold:
-    """One operation's hold of a store that it has alone."""
-
-    must_finish: bool = False
-    """Set at the point of no return: what fails after it is finished, never undone."""
 
 
 def require_in_service(state: str) -> None:
@@ -165,11 +156,14 @@ class Stores:
     async def open(
         self, account: StoreAccount, take_key: Callable[[], Key | None]
     ) -> tuple[OwnerStore, bool]:
-        """The member's store, unlocked now if it was not; and whether it was unlocked now.
+        """Open a member's store, unless it is open here already.
 
         Args:
             account: As read with the credential.
             take_key: Gives the data key when it is needed; None for a plain file.
+
+        Returns:
+            The store, and whether it was unlocked now.
 
         Raises:
             StoreBusyError: An operation of its own has it.
@@ -191,35 +185,39 @@ class Stores:
             return unlocked.store, True
 
     async def _unlock(self, account: StoreAccount, key: Key | None) -> UnlockedStore:
+        """Take the shared lock, and open the store under it; or neither, and zero the key."""
         if account.encrypted and key is None:
             raise StoreLockedError
         try:
             self.locks.acquire_shared(account.lock_number)
-        except BaseException:
-            _zero(key)
-            raise
-        try:
-            # Read again under the lock: whoever takes a store moves its generation first.
-            present = await self.registry.one(sql.FIND_ACCOUNT, user_id=account.user_id)
-            if present is None:
-                raise StoreBusyError
-            require_in_service(present.store_state)
-            if present.store_generation != account.generation:
-                raise StoreClosedError
-            store = self._member_store(account, key)
             try:
-                await store.read(lambda reader: _require_own(reader, account))
-            except StoreDamagedError as error:
-                await self.on_thread(store.handles.close)
-                raise await self._told_apart(error, account) from error
+                store = await self._opened(account, key)
             except BaseException:
-                await self.on_thread(store.handles.close)
+                self.locks.release_shared(account.lock_number)
                 raise
         except BaseException:
             _zero(key)
-            self.locks.release_shared(account.lock_number)
             raise
         return UnlockedStore(account, key, store)
+
+    async def _opened(self, account: StoreAccount, key: Key | None) -> OwnerStore:
+        # Read again under the lock: whoever takes a store moves its generation first.
+        present = await self.registry.one(sql.FIND_ACCOUNT, user_id=account.user_id)
+        if present is None:
+            raise StoreClosedError
+        require_in_service(present.store_state)
+        if present.store_generation != account.generation:
+            raise StoreClosedError
+        store = self._member_store(account, key)
+        try:
+            await store.read(lambda reader: _require_own(reader, account))
+        except StoreDamagedError as error:
+            await self.on_thread(store.handles.close)
+            raise await self._told_apart(error, account) from error
+        except BaseException:
+            await self.on_thread(store.handles.close)
+            raise
+        return store
 
     async def _told_apart(self, error: StoreDamagedError, account: StoreAccount) -> Exception:
         """Damaged, or another store's file: the salt it begins with tells."""
@@ -255,51 +253,17 @@ class Stores:
         unlocked = self._members.pop(user_id, None)
         if unlocked is None:
             return
-        await self.on_thread(lambda: unlocked.store.handles.close(interrupt=True))
-        _zero(unlocked.key)
-        self.locks.release_shared(unlocked.account.lock_number)
+
+        def close() -> None:
+            # All of it on the thread, so that a caller who is cancelled leaves no half.
+            try:
+                unlocked.store.handles.close(interrupt=True)
+            finally:
+                _zero(unlocked.key)
+                self.locks.release_shared(unlocked.account.lock_number)
+
+        await self.on_thread(close)
         telemetry.store_locked(user_id)
-
-    @contextlib.asynccontextmanager
-    async def taken(
-        self, user_id: UserId, lock_number: int, state: str, actor: Actor
-    ) -> AsyncIterator[Hold]:
-        """Have a member's store alone, closed in every process, its key zeroed.
-
-        State and generation are committed first, so every process lets go; then the
-        exclusive lock is waited for. Left, the store is in service again, unless the
-        operation passed its point of no return and failed: then the janitor finishes it.
-
-        Raises:
-            StoreBusyError: Somebody has it already, or it was not let go in time; nothing
-                was changed.
-        """
-        begun = await self.registry.write(
-            lambda tx: tx.run(sql.BEGIN_STORE_STATE, user_id=user_id, store_state=state), actor
-        )
-        if not begun:
-            raise StoreBusyError
-        try:
-            await self.lock(user_id)
-            wait_s = self._settings.exclusive_wait_s
-            await self.on_thread(lambda: self.locks.acquire_exclusive(lock_number, wait_s))
-        except BaseException:
-            await self._end_state(user_id, state, actor)
-            raise
-        hold = Hold()
-        try:
-            yield hold
-            hold.must_finish = False
-        finally:
-            # In service before the lock is free: a free lock with a state means a crash.
-            if not hold.must_finish:
-                await self._end_state(user_id, state, actor)
-            self.locks.release_exclusive(lock_number)
-
-    async def _end_state(self, user_id: UserId, state: str, actor: Actor) -> None:
-        await self.registry.write(
-            lambda tx: tx.run(sql.END_STORE_STATE, user_id=user_id, store_state=state), actor
-        )
 
     def _gate(self, user_id: UserId) -> asyncio.Lock:
         gate = self._gates.get(user_id)

@@ -1,11 +1,14 @@
 """The running service, as the bridge's operations and the web take it."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from app.bridge.callers import Call
 from app.bridge.gate import DerivationGate
 from app.bridge.instance_key import InstanceKey
+from app.bridge.operations import Operations
 from app.bridge.seen import SeenNotes
 from app.bridge.stores import StoreAccount, Stores
 from app.clock import Clock
@@ -13,6 +16,9 @@ from app.crypto.kdf import KdfParams
 from app.db.context import Actor
 from app.db.registry.rows import AccountRow
 from app.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 Reach = Callable[[str], None]
 """Told each named point that an operation reaches; tests kill the process there."""
@@ -34,7 +40,24 @@ class Strongroom:
     kdf_params: KdfParams
     """The cost of passwords set from now on."""
     seen: SeenNotes
+    operations: Operations
     reach: Reach = reach_nothing
+
+
+def uncut(
+    operation: Callable[Concatenate[Strongroom, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Strongroom, P], Coroutine[Any, Any, T]]:
+    """Let an operation run to its end though its caller is cancelled; see `Operations`.
+
+    Returns:
+        The operation, to be called as before.
+    """
+
+    @functools.wraps(operation)
+    async def run(room: Strongroom, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await room.operations.run(operation(room, *args, **kwargs))
+
+    return run
 
 
 def account_of(row: AccountRow) -> StoreAccount:
@@ -70,5 +93,3 @@ def member_actor(row: AccountRow, call: Call) -> Actor:
         request_id=call.request_id,
         trace_id=call.trace_id,
     )
-
-

@@ -47,10 +47,10 @@ def add(  # noqa: PLR0913, PLR0917 - each is one option
     root: Root = None,
     as_json: AsJson = False,  # noqa: FBT002 - an option
 ) -> None:
-    """Make a member with a temporary password, asked for twice; an administrator if none is left.
+    """Make a member, with a temporary password that is asked for twice.
 
     The member's own first change of it changes the key as well and gives them, alone, the
-    recovery code.
+    recovery code. With `--role admin` this works where no administrator is.
     """
     password = ask_password(from_stdin=password_stdin)
     with telling_errors(as_json=as_json):

@@ -213,6 +213,7 @@ class Handles:
                 self._wait()
         try:
             connection = self._open(reader=True)
+            self.last_used = time.monotonic()
             with self._changed:
                 self._readers.append(connection)
         finally:

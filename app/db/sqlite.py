@@ -47,6 +47,9 @@ BUSY_WAIT_S: Final = 5.0
 PLAIN_HEADER: Final = b"SQLite format 3\x00"
 """The first 16 bytes of a plain database; an encrypted one begins with its salt."""
 
+_ANY_KEY: Final = RawKey(f"x'{64 * '0'}'")
+"""Opens nothing, but under it a file can be asked for its salt."""
+
 _FAULTS: Final = (driver.Error, driver.Warning)
 _NO_PARAMS: Final[Params] = {}
 
@@ -250,8 +253,8 @@ def open_existing(
         _require_kind(connection, application_id)
         _configure(connection, encrypted=key is not None, reader=reader)
     except StoreDamagedError as error:
-        error.file_salt = _salt_or_nothing(connection)
         connection.close()
+        error.file_salt = _salt_of(path, clock)
         if key is not None and error.file_salt == PLAIN_HEADER:
             raise StoreSwappedError from error
         raise
@@ -339,9 +342,13 @@ def _require_kind(connection: Connection, application_id: int) -> None:
         raise StoreSwappedError
 
 
-def _salt_or_nothing(connection: Connection) -> bytes:
+def _salt_of(path: Path, clock: Clock) -> bytes:
+    """The file's first 16 bytes, as a cipher finds them whatever the key; empty when unknown."""
     try:
-        return connection.file_salt()
+        with contextlib.closing(_connect(path, _ANY_KEY, clock)) as probe:
+            with contextlib.suppress(StoreError):
+                probe.scalar("SELECT count(*) FROM sqlite_schema")
+            return probe.file_salt()
     except StoreError:
         return b""
 

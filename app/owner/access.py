@@ -9,6 +9,8 @@ from app.ids import SessionId
 from app.owner.cursor import place_before
 
 Way = Literal["sign_up", "sign_in", "session", "token", "unlock", "recovery"]
+Opening = AccessRow
+"""One opening of the store."""
 
 
 def record_access(

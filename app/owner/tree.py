@@ -19,6 +19,7 @@ from app.owner.notes import Condition, find_judged, only_row
 from app.owner.paths import MAX_DEPTH, MAX_PATH_BYTES, SHARED_MEMORY, is_under
 from app.owner.versions import Origin, keep_removal, keep_text, next_version, purge_versions
 
+_NO_CONDITION: Final = Condition()
 _KEY_BYTES_MAX: Final = MAX_PATH_BYTES - len(f"{SHARED_MEMORY}/")
 
 
@@ -65,8 +66,14 @@ def delete_note(  # noqa: PLR0913 - the call's six facts, four of them by name
     return len(notes)
 
 
-def move_note(
-    tx: OwnerTransactor, from_key: str, to_key: str, *, recursive: bool, author: str
+def move_note(  # noqa: PLR0913 - the call's six facts, three of them by name
+    tx: OwnerTransactor,
+    from_key: str,
+    to_key: str,
+    *,
+    recursive: bool,
+    author: str,
+    condition: Condition = _NO_CONDITION,
 ) -> list[NoteMetaRow]:
     """Move a note, or a folder with all that is below, to where nothing stands.
 
@@ -76,6 +83,7 @@ def move_note(
         to_key: Its new key.
         recursive: Required to move a folder.
         author: User id, or `user id/agent id`.
+        condition: What must stand at the old key; a folder counts as no note.
 
     Returns:
         The moved notes as they stand now.
@@ -86,10 +94,11 @@ def move_note(
         NotFoundError: There is nothing to move.
         RecursiveRequiredError: It is a folder.
         AlreadyExistsError: Something stands at the new key.
+        VersionConflictError: The condition does not hold.
         PathConflictError: A note stands where the new key needs a folder.
     """
-    present = find_judged(tx, from_key, Condition())
-    occupant = find_judged(tx, to_key, Condition())
+    present = find_judged(tx, from_key, condition)
+    occupant = find_judged(tx, to_key, _NO_CONDITION)
     notes = [present] if present else list_below(tx, from_key)
     if not notes:
         raise NotFoundError

@@ -1,5 +1,6 @@
 """Members: their names, profiles and the rules about administrators."""
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ PROFILE_FIELDS: Final = frozenset(
 )
 """What an administrator may set of a member."""
 _REFUSED_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 Account = AccountRow
 """One member, as the registry knows them."""
@@ -59,7 +60,14 @@ class NewAccount:
 
 
 def username_key(username: str) -> str:
-    """The form in which two spellings of one name are equal: NFKC and case-folded."""
+    """The form in which two spellings of one name are equal: NFKC and case-folded.
+
+    Returns:
+        Any text for a name that nobody can have; no row has it.
+    """
+    if len(username) > USERNAME_MAX:
+        # Judged first: normalization is quadratic in a run of combining marks.
+        return username
     folded = unicodedata.normalize("NFKC", username).casefold()
     return unicodedata.normalize("NFKC", folded)
 
@@ -70,10 +78,11 @@ def require_username(username: str) -> None:
     Raises:
         InvalidUsernameError: Its length, a control or format character, a slash, outer spaces.
     """
+    if not 1 <= len(username) <= USERNAME_MAX:
+        raise InvalidUsernameError
     key = username_key(username)
     if (
-        not 1 <= len(username) <= USERNAME_MAX
-        or not key
+        not key
         or "/" in username
         or "/" in key
         or username != username.strip()
@@ -85,11 +94,16 @@ def require_username(username: str) -> None:
 
 def find_by_name(reader: RegistryReader, username: str) -> AccountRow | None:
     """The member of this name in any spelling; None for nobody."""
+    if _SURROGATE.search(username):
+        return None  # no database holds such a text
     return reader.one(sql.FIND_ACCOUNT_BY_NAME, username_key=username_key(username))
 
 
 def get(reader: RegistryReader, user_id: str) -> AccountRow:
     """One member.
+
+    Returns:
+        Their row.
 
     Raises:
         NotFoundError: Nobody has this id.
@@ -98,6 +112,11 @@ def get(reader: RegistryReader, user_id: str) -> AccountRow:
     if account is None:
         raise NotFoundError
     return account
+
+
+def may_sign_in(account: AccountRow) -> bool:
+    """Whether a credential of this member can hold at all."""
+    return bool(account.active) and account.store_state != "erasing"
 
 
 def list_page(reader: RegistryReader, after: str, limit: int) -> list[AccountRow]:
@@ -135,6 +154,9 @@ def take_lock_number(tx: RegistryTransactor) -> int:
 def add(tx: RegistryTransactor, new: NewAccount) -> AccountRow:
     """Make the member real.
 
+    Returns:
+        Their row.
+
     Raises:
         UsernameTakenError: Somebody took the name meanwhile.
     """
@@ -165,17 +187,35 @@ def add(tx: RegistryTransactor, new: NewAccount) -> AccountRow:
 
 
 def set_profile(
-    tx: RegistryTransactor, user_id: str, changes: Mapping[str, Any], *, may_grant_admin: bool
+    tx: RegistryTransactor,
+    user_id: str,
+    changes: Mapping[str, Any],
+    *,
+    may_grant_admin: bool,
+    match: frozenset[int] | None = None,
 ) -> AccountRow:
     """Change what an administrator may set; fields not named stay.
+
+    Args:
+        tx: The registry's transaction.
+        user_id: Whose.
+        changes: Values by the names of `PROFILE_FIELDS`.
+        may_grant_admin: Whether administrators may be made and changed.
+        match: Versions of which one must stand; None for any.
+
+    Returns:
+        The member as they are now.
 
     Raises:
         NotFoundError: Nobody has this id.
         InvalidInputError: No such role, or a birthdate that is no past date.
         NotPermittedError: Only an administrator makes or changes administrators.
         LastAdministratorError: Nobody would be left to administer.
+        VersionConflictError: Another version stands.
     """
     account = get(tx, user_id)
+    if match is not None and account.version not in match:
+        raise VersionConflictError(account.version)
     wanted = {name: changes.get(name, getattr(account, name)) for name in PROFILE_FIELDS}
     require_role(tx, wanted["role_id"])
     require_past_date(wanted["birthdate"], tx.now_ms)

@@ -1,35 +1,44 @@
 """Invitations: single use, a few days, known by their verifiers alone."""
 
+from typing import Final
+
 from app.crypto import tokens
 from app.crypto.tokens import Token
 from app.db.registry import statements as sql
 from app.db.registry.rows import InvitationRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors import InvalidCredentialsError, NotFoundError
-from app.ids import RoleId, UserId
+from app.ids import InvitationId, RoleId, UserId
+
+_HOUR_MS: Final = 3_600_000
+
+Invitation = InvitationRow
+"""One invitation."""
 
 
 def add(
     tx: RegistryTransactor, token: Token, role_id: str, invited_by: UserId, hours: int
 ) -> InvitationRow:
     """Write one that the token's bearer can accept within so many hours."""
+    row = InvitationRow(
+        id=InvitationId(token.id),
+        verifier=tokens.verifier(token.secret),
+        role_id=RoleId(role_id),
+        invited_by=invited_by,
+        expires_at=tx.now_ms + hours * _HOUR_MS,
+        used_at=None,
+        created_at=tx.now_ms,
+    )
     tx.run(
         sql.ADD_INVITATION,
-        id=token.id,
-        verifier=tokens.verifier(token.secret),
-        role_id=role_id,
-        invited_by=invited_by,
-        expires_at=tx.now_ms + hours * 3_600_000,
-        now=tx.now_ms,
+        id=row.id,
+        verifier=row.verifier,
+        role_id=row.role_id,
+        invited_by=row.invited_by,
+        expires_at=row.expires_at,
+        now=row.created_at,
     )
-    row = tx.one(sql.FIND_INVITATION, invitation_id=token.id)
-    if row is None:
-        raise NotFoundError
     return row
-
-
-Invitation = InvitationRow
-"""One invitation."""
 
 
 def list_good(reader: RegistryReader) -> list[InvitationRow]:
@@ -48,7 +57,10 @@ def take_back(tx: RegistryTransactor, invitation_id: str) -> None:
 
 
 def require(reader: RegistryReader, token: Token | None) -> InvitationRow:
-    """The invitation this token is for, still good.
+    """Judge an invitation's token.
+
+    Returns:
+        The invitation it is for, still good.
 
     Raises:
         InvalidCredentialsError: Unknown, used, ended, or another's secret.
@@ -67,7 +79,10 @@ def require(reader: RegistryReader, token: Token | None) -> InvitationRow:
 
 
 def use(tx: RegistryTransactor, invitation_id: str) -> RoleId:
-    """Take it, once; the role it gives.
+    """Take an invitation, once.
+
+    Returns:
+        The role it gives.
 
     Raises:
         InvalidCredentialsError: Somebody took it meanwhile, or it has ended.

@@ -26,6 +26,10 @@ ADMIN: Final = RoleId("admin")
 DEFAULT_CHAT_AGENT: Final = "assistant"
 
 
+Role = RoleRow
+"""One role."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoleAttrs:
     """A role's attributes; whatever is malformed or missing reads as its default."""
@@ -58,12 +62,8 @@ def parse_attrs(text: str) -> RoleAttrs:
 
 
 def effective_groups(role: RoleRow) -> frozenset[str]:
-    """The tool permission groups a role has; an administrator is allowed all, whatever this says."""
+    """The tool permission groups a role has; an administrator may all, whatever this says."""
     return frozenset({role.permission_group, *parse_attrs(role.attrs).permission_groups})
-
-
-Role = RoleRow
-"""One role."""
 
 
 def list_all(reader: RegistryReader) -> list[tuple[RoleRow, list[str]]]:
@@ -80,3 +80,8 @@ def holds(reader: RegistryReader, role_id: str, capability: Capability) -> bool:
         return True
     found = reader.one(sql.FIND_CAPABILITY, role_id=role_id, capability=capability)
     return found is not None
+
+
+def administers(reader: RegistryReader, role_id: str) -> bool:
+    """Whether a role has any capability at all."""
+    return role_id == ADMIN or bool(reader.all(sql.LIST_CAPABILITIES, role_id=role_id))

@@ -8,11 +8,18 @@ from app.clock import Millis
 from app.db.registry import statements as sql
 from app.db.registry.rows import SessionRow, SlotRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import NotFoundError
+from app.errors import InvalidCredentialsError, NotFoundError
 from app.ids import DekId, SessionId, SlotId, UserId
+
+Session = SessionRow
+"""A session or token as its member sees it."""
 
 ALL_SCOPES: Final = "*"
 """The one scope of a person's session."""
+NOBODY: Final = ""
+"""An id that no session has: keeps none."""
+Kind = Literal["browser", "token"]
+KINDS: Final[tuple[Kind, ...]] = ("browser", "token")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -35,7 +42,7 @@ class NewSession:
 
     id: SessionId
     user_id: UserId
-    kind: Literal["browser", "token"]
+    kind: Kind
     verifier: bytes
     ends_at: Millis
     scopes: tuple[str, ...] = (ALL_SCOPES,)
@@ -50,13 +57,7 @@ class NewSession:
     password_checked_at: Millis | None = None
 
 
-Session = SessionRow
-"""A session or token as its member sees it."""
-
-
-def list_of_kind(
-    reader: RegistryReader, user_id: UserId, kind: Literal["browser", "token"]
-) -> list[SessionRow]:
+def list_of_kind(reader: RegistryReader, user_id: UserId, kind: Kind) -> list[SessionRow]:
     """A member's live sessions, or tokens; newest first."""
     return reader.all(sql.LIST_SESSIONS, user_id=user_id, kind=kind, now=reader.now_ms)
 
@@ -64,6 +65,27 @@ def list_of_kind(
 def list_slots(reader: RegistryReader, user_id: UserId) -> list[SlotRow]:
     """Every way to a member's data key beside the password; newest first."""
     return reader.all(sql.LIST_SLOTS, user_id=user_id)
+
+
+def require_live(reader: RegistryReader, user_id: UserId, session_id: str) -> SessionRow:
+    """Judge a session again, inside the transaction that acts for it.
+
+    Returns:
+        Its row.
+
+    Raises:
+        InvalidCredentialsError: It was ended since the request began.
+    """
+    found = reader.one(sql.FIND_SESSION, user_id=user_id, session_id=session_id)
+    if found is None:
+        raise InvalidCredentialsError
+    return found
+
+
+def count_ways_in(reader: RegistryReader, user_id: UserId) -> int:
+    """How many live sessions and tokens can still open the member's store."""
+    found = reader.one(sql.COUNT_LIVE_SLOTS, user_id=user_id, now=reader.now_ms)
+    return found.value if found else 0
 
 
 def add_slot(tx: RegistryTransactor, slot: NewSlot) -> None:
@@ -118,16 +140,19 @@ def revoke(tx: RegistryTransactor, user_id: UserId, session_id: str) -> None:
     _destroy(tx, user_id, ended[0].value)
 
 
-def revoke_others(
-    tx: RegistryTransactor, user_id: UserId, kind: Literal["browser", "token"], keep: str
-) -> int:
+def revoke_others(tx: RegistryTransactor, user_id: UserId, kind: Kind, keep: str) -> int:
     """End all of one kind but one, with their slots; how many they were."""
-    ended = tx.run(
-        sql.REVOKE_SESSIONS, user_id=user_id, kind=kind, except_id=keep, now=tx.now_ms
-    )
+    ended = tx.run(sql.REVOKE_SESSIONS, user_id=user_id, kind=kind, except_id=keep, now=tx.now_ms)
     for row in ended:
         _destroy(tx, user_id, row.value)
     return len(ended)
+
+
+def revoke_all(tx: RegistryTransactor, user_id: UserId) -> None:
+    """End every session and token of a member, and destroy every slot of that kind."""
+    tx.run(sql.REVOKE_ALL_SESSIONS, user_id=user_id, now=tx.now_ms)
+    for kind in ("session", "token"):
+        tx.run(sql.REMOVE_SLOTS_OF_KIND, user_id=user_id, kind=kind)
 
 
 def revoke_slot(tx: RegistryTransactor, user_id: UserId, slot_id: str) -> None:

@@ -60,10 +60,13 @@ def is_trusted(reader: RegistryReader, attempt: Attempt) -> bool:
 
 
 def admit(tx: RegistryTransactor, attempt: Attempt) -> bool:
-    """Let an attempt go on, or refuse it for now; returns whether the network is trusted.
+    """Let an attempt go on, or refuse it for now.
 
     Once delays are in force an attempt is counted before its outcome is known, so that
     a burst gets one guess a delay, not one a connection.
+
+    Returns:
+        Whether the network is trusted.
 
     Raises:
         TooManyAttemptsError: Its delay is not over.
@@ -91,9 +94,7 @@ def fail(tx: RegistryTransactor, attempt: Attempt) -> None:
     for key, kind, free in limits:
         if _current(tx, key).failures < free:
             _count(tx, key, kind, free)
-    total = tx.one(sql.COUNT_THROTTLE)
-    if total is not None and total.value > ROWS_MAX:
-        tx.run(sql.REMOVE_OLDEST_THROTTLE, count=_PRUNE)
+    _prune(tx)
 
 
 def succeed(tx: RegistryTransactor, attempt: Attempt) -> None:
@@ -107,6 +108,7 @@ def succeed(tx: RegistryTransactor, attempt: Attempt) -> None:
         window_started_at=tx.now_ms,
         next_allowed_at=tx.now_ms + SUCCESS_MS,
     )
+    _prune(tx)
 
 
 def forget(tx: RegistryTransactor, attempt: Attempt) -> None:
@@ -123,9 +125,17 @@ def delay_s(failures: int, free: int) -> int:
 
 def _current(reader: RegistryReader, key: bytes) -> ThrottleRow:
     row = reader.one(sql.FIND_THROTTLE, key=key)
-    if row is None or row.window_started_at + WINDOW_MS < reader.now_ms:
+    # A counter from the future is no counter: a clock set back must lock nobody out.
+    if row is None or not 0 <= reader.now_ms - row.window_started_at <= WINDOW_MS:
         return ThrottleRow(0, reader.now_ms, Millis(0))
     return row
+
+
+def _prune(tx: RegistryTransactor) -> None:
+    """Keep the table bounded, whoever fills it: the oldest counters go."""
+    total = tx.one(sql.COUNT_THROTTLE)
+    if total is not None and total.value > ROWS_MAX:
+        tx.run(sql.REMOVE_OLDEST_THROTTLE, count=_PRUNE)
 
 
 def _count(tx: RegistryTransactor, key: bytes, kind: Kind, free: int) -> None:

@@ -52,9 +52,9 @@ def answered(tx: RuntimeTransactor, key: str, name: str, answer: Mapping[str, st
     tx.run(sql.ANSWER_STEP, key=key, name=name, answer=json.dumps(answer), now=tx.now_ms)
 
 
-def finish(tx: RuntimeTransactor, key: str, outcome: Outcome) -> None:
-    """Record that the operation is over; once over, it stays as it is."""
-    tx.run(sql.FINISH_RECORD, key=key, outcome=outcome, now=tx.now_ms)
+def finish(tx: RuntimeTransactor, key: str, outcome: Outcome) -> bool:
+    """Record that the operation is over; once over, it stays as it is: then False."""
+    return bool(tx.run(sql.FINISH_RECORD, key=key, outcome=outcome, now=tx.now_ms))
 
 
 def list_open(reader: RuntimeReader) -> list[RecordRow]:

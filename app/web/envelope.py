@@ -6,20 +6,24 @@ escaped everything else. Nothing here reads a body or keeps a header.
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
 from app.errors import IdempotencyNotSupportedError, PayloadTooLargeError, StrongroomError
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
+from app.web.hot import Answer, HotPath
 
 _REQUEST_ID_BYTES: Final = 12
 _UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _TRACE_PARENT: Final = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
 TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
+_BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""Asked for by the box and its proxy, under whatever name they know it by."""
 _HEADERS_MAX: Final = 64 * 1024
 """Bytes of all header names and values together."""
 
@@ -34,77 +38,123 @@ _SECURITY: Final = (
 class Envelope:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, *, json_bytes_max: int, body_limits: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hot: HotPath,
+        *,
+        json_bytes_max: int,
+        body_limits: Mapping[str, int],
+        host: str | None = None,
+    ) -> None:
         """Wrap it.
 
         Args:
             app: What answers.
+            hot: What answers at once, before the application is asked.
             json_bytes_max: Most bytes of a body, unless its path is named next.
             body_limits: Exact path to the most bytes of its body.
+            host: The name, and port, that clients know the service by; None takes any.
         """
         self._app = app
+        self._hot = hot
         self._json_bytes_max = json_bytes_max
         self._body_limits = body_limits
+        self._host = None if host is None else host.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = secrets.token_urlsafe(_REQUEST_ID_BYTES)
+        request_id = secrets.token_hex(_REQUEST_ID_BYTES)
         scope[REQUEST_ID] = request_id
-        id_header = (b"x-request-id", request_id.encode())
-        has_begun = False
-
-        async def answer(message: Message) -> None:
-            nonlocal has_begun
-            if message["type"] == "http.response.start":
-                has_begun = True
-                message["headers"] = [*message["headers"], id_header, *_SECURITY]
-            await send(message)
-
         limit = self._body_limits.get(scope["path"], self._json_bytes_max)
-        taken = 0
-
-        async def bounded() -> Message:
-            nonlocal taken
-            message = await receive()
-            if message["type"] == "http.request":
-                taken += len(message.get("body", b""))
-                if taken > limit:
-                    raise PayloadTooLargeError
-            return message
-
+        exchange = _Exchange(receive, send, request_id, limit)
         try:
-            self._judge_headers(scope, limit)
-            await self._app(scope, bounded, answer)
-        except StrongroomError as error:
-            if has_begun:
+            _judge_headers(scope, limit)
+            if self._host is not None:
+                _require_host(scope, self._host)
+            ready = self._hot.answer(scope)
+            if ready is None:
+                await self._app(scope, exchange.receive, exchange.send)
+            else:
+                await exchange.give(ready)
+        except Exception as error:
+            if not isinstance(error, StrongroomError | _MisreadError):
+                telemetry.unexpected(f"{scope['method']} {_template(scope)}", error)
+            if exchange.has_begun:
                 raise
-            await response_to(error, request_id)(scope, receive, answer)
-        except _MisreadError as error:
-            await framework_problem(error.status, request_id)(scope, receive, answer)
-        except Exception as error:  # noqa: BLE001 - the boundary of the process
-            telemetry.unexpected(f"{scope['method']} {_template(scope)}", error)
-            if has_begun:
-                raise
-            failure = problem(
-                500, "internal_error", "Something went wrong here; it is on record.", request_id
-            )
-            await failure(scope, receive, answer)
+            await _problem_of(error, request_id)(scope, receive, exchange.send)
 
-    def _judge_headers(self, scope: Scope, limit: int) -> None:
-        size = 0
-        for name, value in scope["headers"]:
-            size += len(name) + len(value)
-            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
+
+class _Exchange:
+    """One request's body, bounded, and its answer, signed."""
+
+    __slots__ = ("_left", "_receive", "_send", "_signature", "has_begun")
+
+    def __init__(self, receive: Receive, send: Send, request_id: str, limit: int) -> None:
+        self._receive = receive
+        self._send = send
+        self._signature = (b"x-request-id", request_id.encode())
+        self._left = limit
+        self.has_begun = False
+        """Whether the answer's head is sent."""
+
+    async def receive(self) -> Message:
+        """Await the next piece of the body.
+
+        Returns:
+            It, as ASGI has it.
+
+        Raises:
+            PayloadTooLargeError: With it the body is over its limit.
+        """
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            if self._left < 0:
                 raise PayloadTooLargeError
-            if name == b"idempotency-key" and scope["method"] in _UNSAFE:
-                raise IdempotencyNotSupportedError
-            if name == b"traceparent" and (match := _TRACE_PARENT.match(value)):
-                scope[TRACE_ID] = match[1].decode()
-        if size > _HEADERS_MAX:
-            raise _MisreadError(400)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send the next piece of the answer; its head is given what every answer has."""
+        if message["type"] == "http.response.start":
+            message["headers"] = self._signed(message["headers"])
+        await self._send(message)
+
+    async def give(self, answer: Answer) -> None:
+        """Send a whole answer."""
+        status, headers, body = answer
+        signed = self._signed(headers)
+        await self._send({"type": "http.response.start", "status": status, "headers": signed})
+        await self._send({"type": "http.response.body", "body": body})
+
+    def _signed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """The head's headers and what every answer has; a list of its own, for some are shared."""
+        self.has_begun = True
+        return [*headers, self._signature, *_SECURITY]
+
+
+def _judge_headers(scope: Scope, limit: int) -> None:
+    size = 0
+    for name, value in scope["headers"]:
+        size += len(name) + len(value)
+        if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
+            raise PayloadTooLargeError
+        if name == b"idempotency-key" and scope["method"] in _UNSAFE:
+            raise IdempotencyNotSupportedError
+        if name == b"traceparent" and (match := _TRACE_PARENT.match(value)):
+            scope[TRACE_ID] = match[1].decode()
+    if size > _HEADERS_MAX:
+        raise _MisreadError(400)
+
+
+def _require_host(scope: Scope, host: bytes) -> None:
+    # A page that made another name point here would else be of the same origin as the service.
+    sent = [value.lower() for name, value in scope["headers"] if name == b"host"]
+    if sent != [host] and scope["path"] not in _BOX_PATHS:
+        raise _MisreadError(421)
 
 
 class _MisreadError(Exception):
@@ -115,3 +165,12 @@ class _MisreadError(Exception):
 
 def _template(scope: Mapping[str, Any]) -> str:
     return str(getattr(scope.get("route"), "path", "unrouted"))
+
+
+def _problem_of(error: Exception, request_id: str) -> Response:
+    if isinstance(error, StrongroomError):
+        return response_to(error, request_id)
+    if isinstance(error, _MisreadError):
+        return framework_problem(error.status, request_id)
+    detail = "Something went wrong here; it is on record."
+    return problem(500, "internal_error", detail, request_id)

@@ -7,17 +7,17 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app import telemetry
 from app.errors import (
     AlreadyExistsError,
     ManyMatchesError,
-    StoreError,
     StrongroomError,
-    TooManyAttemptsError,
     VersionConflictError,
 )
+from app.web.rules import methods_of
 
 STATUS: Final[Mapping[str, int]] = {
     "authentication_required": 401,
@@ -93,7 +93,7 @@ class Problem(Exception):  # noqa: N818 - it is the answer, not a fault of the p
         self.status = status
 
 
-def problem(  # noqa: PLR0913 - the members of RFC 9457
+def problem(
     status: int,
     code: str,
     detail: str,
@@ -111,6 +111,9 @@ def problem(  # noqa: PLR0913 - the members of RFC 9457
         request_id: Correlates with the log.
         headers: More of them.
         more: Extension members, as `current_version`.
+
+    Returns:
+        The response.
     """
     body = {
         "type": "about:blank",
@@ -131,10 +134,9 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
     status = STATUS.get(error.code, 500)
     headers: dict[str, str] = {}
     more: dict[str, Any] = {}
-    if isinstance(error, TooManyAttemptsError):
-        headers["Retry-After"] = str(error.retry_after_s)
-    if isinstance(error, StoreError) and error.retry_after_s is not None:
-        headers["Retry-After"] = str(error.retry_after_s)
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
     if isinstance(error, VersionConflictError | AlreadyExistsError):
         more["current_version"] = error.current_version
         if error.current_version is not None:
@@ -146,10 +148,17 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
     return problem(status, error.code, str(error), request_id, headers=headers, **more)
 
 
-def framework_problem(status: int, request_id: str) -> Response:
+def framework_problem(
+    status: int, request_id: str, headers: Mapping[str, str] | None = None
+) -> Response:
     """The problem for an answer that no operation gave: routing, methods, media types."""
     code, detail = _FRAMEWORK.get(status, _FRAMEWORK[400])
-    return problem(status, code, detail, request_id)
+    return problem(status, code, detail, request_id, headers=headers)
+
+
+def unexpected_problem(request_id: str) -> Response:
+    """The problem for an error that nobody foresaw; what it was is on record, not here."""
+    return problem(500, "internal_error", "Something went wrong here; it is on record.", request_id)
 
 
 def field_errors(errors: Sequence[Any]) -> list[dict[str, Any]]:
@@ -166,8 +175,9 @@ def field_errors(errors: Sequence[Any]) -> list[dict[str, Any]]:
 
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "This is required.",
-    "extra_forbidden": "There is no such field here.",
+    "extra_forbidden": "There is no such field here, or it is there twice.",
     "json_invalid": "The body is not valid JSON.",
+    "not_utf_8": "This is not UTF-8.",
     "string_type": "A text is needed.",
     "bool_type": "true or false is needed.",
     "int_type": "A whole number is needed.",
@@ -185,8 +195,6 @@ def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
         parts = parts[:-1]
     if "metadata" in parts:
         parts = parts[: parts.index("metadata") + 1]
-    if kind == "json_invalid":
-        parts = parts[:1]
     return parts
 
 
@@ -200,39 +208,57 @@ def _route_of(request: Request) -> str:
     return f"{request.method} {getattr(route, 'path', 'unrouted')}"
 
 
+async def _on_strongroom(request: Request, error: StrongroomError) -> Response:
+    answer = response_to(error, request_id_of(request))
+    if answer.status_code >= 500:  # noqa: PLR2004 - the server's own faults
+        telemetry.request_failed(_route_of(request), error.code, request_id_of(request))
+    return answer
+
+
+async def _on_validation(request: Request, error: RequestValidationError) -> Response:
+    found = error.errors()
+    if any(item["loc"][0] == "path" for item in found):
+        # What a path cannot name is not there.
+        return framework_problem(404, request_id_of(request))
+    return problem(
+        422,
+        "invalid_request",
+        "Fields of the request cannot be taken; see errors.",
+        request_id_of(request),
+        errors=field_errors(found),
+    )
+
+
+async def _on_http(request: Request, error: HTTPException) -> Response:
+    headers = None
+    if error.status_code == 405:  # noqa: PLR2004 - RFC 9110, 15.5.6
+        headers = {"Allow": ", ".join(methods_of(request.scope["route"].path))}
+    return framework_problem(error.status_code, request_id_of(request), headers)
+
+
+async def _on_problem(request: Request, error: Problem) -> Response:
+    return framework_problem(error.status, request_id_of(request))
+
+
+async def _on_gone(request: Request, _error: ClientDisconnect) -> Response:
+    return framework_problem(400, request_id_of(request))
+
+
+async def _on_unexpected(request: Request, _error: Exception) -> Response:
+    return unexpected_problem(request_id_of(request))
+
+
+_HANDLERS: Final[Mapping[type[Exception], Any]] = {
+    StrongroomError: _on_strongroom,
+    RequestValidationError: _on_validation,
+    HTTPException: _on_http,
+    Problem: _on_problem,
+    ClientDisconnect: _on_gone,
+    Exception: _on_unexpected,
+}
+
+
 def install(app: FastAPI) -> None:
     """Answer every error as a problem."""
-
-    async def on_strongroom(request: Request, error: Exception) -> Response:
-        if not isinstance(error, StrongroomError):
-            raise error
-        answer = response_to(error, request_id_of(request))
-        if answer.status_code >= 500:  # noqa: PLR2004 - the server's own faults
-            telemetry.request_failed(_route_of(request), error.code, request_id_of(request))
-        return answer
-
-    async def on_validation(request: Request, error: Exception) -> Response:
-        if not isinstance(error, RequestValidationError):
-            raise error
-        return problem(
-            422,
-            "invalid_request",
-            "Fields of the request cannot be taken; see errors.",
-            request_id_of(request),
-            errors=field_errors(error.errors()),
-        )
-
-    async def on_http(request: Request, error: Exception) -> Response:
-        if not isinstance(error, HTTPException):
-            raise error
-        return framework_problem(error.status_code, request_id_of(request))
-
-    async def on_problem(request: Request, error: Exception) -> Response:
-        if not isinstance(error, Problem):
-            raise error
-        return framework_problem(error.status, request_id_of(request))
-
-    app.add_exception_handler(StrongroomError, on_strongroom)
-    app.add_exception_handler(RequestValidationError, on_validation)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(Problem, on_problem)
+    for kind, handler in _HANDLERS.items():
+        app.add_exception_handler(kind, handler)

@@ -12,13 +12,11 @@ class Rule:
     """What a route asks of its caller."""
 
     scope: str | None = None
-    """The scope a token needs; None: no token will do."""
+    """The scope a token needs, empty for any; None: no token will do, only a person's session."""
     needs_store: bool = False
     """Whether the credential must be able to open the caller's own store."""
     is_public: bool = False
     """Whether it is called before signing in."""
-    is_human: bool = False
-    """Whether it needs a session made with a password."""
     is_recent: bool = False
     """Whether that password must have been checked within minutes."""
     capability: Capability | None = None
@@ -28,8 +26,8 @@ class Rule:
 PUBLIC: Final = Rule(is_public=True)
 ANYBODY: Final = Rule(scope="")
 """Whoever is signed in, by whatever credential."""
-_PERSON: Final = Rule(is_human=True)
-_PERSON_RECENT: Final = Rule(is_human=True, is_recent=True)
+_PERSON: Final = Rule()
+_PERSON_RECENT: Final = Rule(is_recent=True)
 _READ: Final = Rule(scope="memory:read")
 _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
@@ -61,7 +59,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/me/recovery-code": _PERSON,
     "POST /api/me/rotate": _PERSON,
     "POST /api/me/lock": _PERSON,
-    "GET /api/me/access": Rule(is_human=True, needs_store=True),
+    "GET /api/me/access": Rule(needs_store=True),
     "GET /api/me/keys": _PERSON,
     "DELETE /api/me/keys/{slot_id}": _PERSON,
     "GET /api/file": _READ,
@@ -89,23 +87,20 @@ RULES: Final[Mapping[str, Rule]] = {
     "DELETE /api/reports/{home}/{report_id}": _WRITE_REPORTS,
     "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
-    "POST /api/admin/users": Rule(is_human=True, capability="users.manage"),
-    "PATCH /api/admin/users/{user_id}": Rule(is_human=True, capability="users.manage"),
-    "DELETE /api/admin/users/{user_id}": Rule(
-        is_human=True, is_recent=True, capability="users.manage"
-    ),
+    "POST /api/admin/users": Rule(capability="users.manage"),
+    "PATCH /api/admin/users/{user_id}": Rule(capability="users.manage"),
+    "DELETE /api/admin/users/{user_id}": Rule(is_recent=True, capability="users.manage"),
     "GET /api/admin/invitations": Rule(scope="admin", capability="users.read"),
-    "POST /api/admin/invitations": Rule(is_human=True, capability="users.manage"),
-    "DELETE /api/admin/invitations/{invitation_id}": Rule(
-        is_human=True, capability="users.manage"
-    ),
+    "POST /api/admin/invitations": Rule(capability="users.manage"),
+    "DELETE /api/admin/invitations/{invitation_id}": Rule(capability="users.manage"),
     "GET /api/admin/roles": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/supervision": Rule(scope="admin", capability="supervision.manage"),
-    "PUT /api/admin/supervision/{subject}/{supervisor}": Rule(
-        is_human=True, capability="supervision.manage"
-    ),
-    "DELETE /api/admin/supervision/{subject}/{supervisor}": Rule(
-        is_human=True, capability="supervision.manage"
-    ),
+    "PUT /api/admin/supervision/{subject}/{supervisor}": Rule(capability="supervision.manage"),
+    "DELETE /api/admin/supervision/{subject}/{supervisor}": Rule(capability="supervision.manage"),
 }
 """Every route of the service, as `METHOD /template`."""
+
+
+def methods_of(template: str) -> list[str]:
+    """The methods that a path takes, in the order of the table."""
+    return [route.split()[0] for route in RULES if route.split()[1] == template]

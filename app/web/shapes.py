@@ -1,14 +1,19 @@
 """Forms shared by requests and answers."""
 
-import base64
-import binascii
+import re
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from app.clock import Millis, parse_rfc3339, rfc3339
-from app.errors import InvalidInputError
 from app.registry.accounts import Account
 
 LIMIT_MAX: Final = 200
@@ -16,7 +21,11 @@ LIMIT_DEFAULT: Final = 50
 PASSWORD_CHARS_MAX: Final = 4_096
 """Longer than any password may be; a longer one is refused unread."""
 TEXT_MAX: Final = 1_000
-_DIGITS_MAX: Final = 18
+_RFC_3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+_FORBIDDEN_IN_LINE: Final = re.compile("[\0-\x1f\x7f]")
 
 
 class Body(BaseModel):
@@ -31,40 +40,54 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
+def refused(kind: str) -> PydanticCustomError:
+    """A rule of this program that a field breaks; the answer says the kind alone."""
+    return PydanticCustomError(kind, "This cannot be taken here.")
+
+
 def _no_control(text: str) -> str:
-    if any(ord(char) < 32 or ord(char) == 127 for char in text):  # noqa: PLR2004 - ASCII controls
-        raise PydanticCustomError("control_character", "No control characters here.")
+    if _FORBIDDEN_IN_LINE.search(text):
+        kind = "control_character"
+        raise refused(kind)
     return text
 
 
 def _no_nul(text: str) -> str:
     if "\0" in text:
-        raise PydanticCustomError("control_character", "No NUL here.")
+        kind = "control_character"
+        raise refused(kind)
     return text
 
 
 def _read_time(value: Any) -> Any:  # noqa: ANN401 - whatever was sent
     if value is None:
         return None
-    if not isinstance(value, str):
-        raise PydanticCustomError("time_type", "A time is needed.")
+    kind = "time_format"
+    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
+        raise refused(kind)
     try:
-        return parse_rfc3339(value)
-    except ValueError as error:
-        raise PydanticCustomError("time_format", "A time is needed.") from error
+        return parse_rfc3339(value.upper())
+    except ValueError:
+        raise refused(kind) from None
 
 
 Line = Annotated[str, Field(max_length=TEXT_MAX), AfterValidator(_no_control)]
 """One line of text."""
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_no_control)]
 """A short name that is there."""
+DisplayName = Annotated[Line, Field(max_length=200)]
+"""A member's name as others see it."""
 Text = Annotated[str, AfterValidator(_no_nul)]
 """Text of any length the body allows."""
 Password = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
 """A password as typed; the rule for new ones is the bridge's."""
 Username = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
 """A name as typed; the rule for new ones is the registry's."""
-Time = Annotated[int, BeforeValidator(_read_time)]
+Time = Annotated[
+    int,
+    BeforeValidator(_read_time),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
 """RFC 3339 outside, Unix milliseconds inside."""
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
 Path = Annotated[str, Field(max_length=16_384)]
@@ -77,56 +100,11 @@ def time_or_none(at: int | None) -> str | None:
     return None if at is None else rfc3339(Millis(at))
 
 
-def encode_cursor(*parts: str | int) -> str:
-    """An opaque cursor."""
-    text = "\n".join(str(part) for part in parts)
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+class PageQuery(Query):
+    """A page of a list."""
 
-
-def decode_cursor(text: str | None, parts: int) -> list[str] | None:
-    """Its parts; None for none.
-
-    Raises:
-        InvalidInputError: It is no cursor of this list.
-    """
-    if text is None:
-        return None
-    try:
-        decoded = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
-    except (binascii.Error, ValueError):
-        decoded = ""
-    found = decoded.split("\n")
-    if len(found) != parts or not all(found):
-        raise InvalidInputError
-    return found
-
-
-def decode_number(text: str | None) -> int | None:
-    """The number in a cursor of one part; None for none.
-
-    Raises:
-        InvalidInputError: It is no cursor of this list.
-    """
-    parts = decode_cursor(text, 1)
-    if parts is None:
-        return None
-    if not parts[0].isascii() or not parts[0].isdigit() or len(parts[0]) > _DIGITS_MAX:
-        raise InvalidInputError
-    return int(parts[0])
-
-
-def decode_pair(text: str | None) -> tuple[int, str] | None:
-    """The number and the text in a cursor of two parts; None for none.
-
-    Raises:
-        InvalidInputError: It is no cursor of this list.
-    """
-    parts = decode_cursor(text, 2)
-    if parts is None:
-        return None
-    if not parts[0].isascii() or not parts[0].isdigit() or len(parts[0]) > _DIGITS_MAX:
-        raise InvalidInputError
-    return int(parts[0]), parts[1]
+    cursor: str | None = None
+    limit: Limit = LIMIT_DEFAULT
 
 
 def page(items: list[Any], next_cursor: str | None) -> dict[str, Any]:

@@ -73,8 +73,9 @@ async def _lead(room: Strongroom, stopping: asyncio.Event) -> None:
     janitor = Janitor(room.settings, room.stores)
     try:
         await asyncio.gather(
-            # At once: a leader that takes over may follow one that a crash ended.
-            _repeat(stopping, room.settings.janitor_s, "janitor", janitor.round),
+            # Each second, for any worker may have been killed amid an operation.
+            _repeat(stopping, LEADER_POLL_S, "settle", janitor.settle),
+            _repeat(stopping, room.settings.janitor_s, "janitor", janitor.compare),
             _repeat(stopping, LEADER_POLL_S, "control", serve),
         )
     finally:

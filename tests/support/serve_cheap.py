@@ -1,26 +1,38 @@
 """The service at a key derivation cost of nearly nothing, which may kill itself at a point.
 
-python -m tests.support.serve_cheap serve --settings JSON [--kill-at POINT]
+python -m tests.support.serve_cheap serve --settings JSON [--descriptors COUNT] [--kill-at POINT]
+
+Beside `--kill-at`, which holds for every worker and as long as the server lives, a file
+beside the root names the one point at which a worker ends itself, once.
 """
 
 import argparse
 import os
+import resource
 import signal
 import sys
-from typing import Final
-
-from starlette.types import ASGIApp
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from app import telemetry
 from app.bridge import start
 from app.cli import supervisor
 from app.cli.serve import run_worker
 from app.errors import StartError
-from app.main import create_app
 from app.settings import Settings
 from tests.support.rooms import CHEAP
 
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
 MODULE: Final = "tests.support.serve_cheap"
+EVERYBODY: Final = "everybody"
+"""After the point in the file: parent and workers end together, as in a power cut."""
+
+
+def kill_file(root: Path) -> Path:
+    """Where the point is named at which a worker of this root ends itself, once."""
+    return root.with_name(f"{root.name}.kill")
 
 
 def main() -> int:
@@ -29,11 +41,14 @@ def main() -> int:
     parser.add_argument("part", choices=["serve", "worker"])
     parser.add_argument("--settings", required=True)
     parser.add_argument("--kill-at", default="")
+    parser.add_argument("--descriptors", type=int)
     parser.add_argument("--fd", type=int)
     parser.add_argument("--parent-pipe", type=int)
     parser.add_argument("--index", type=int)
     words = parser.parse_args()
     settings = Settings.model_validate_json(words.settings)
+    if words.descriptors:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (words.descriptors, words.descriptors))
     if words.part == "serve":
         return _serve(settings, words.kill_at)
     return run_worker(
@@ -55,9 +70,19 @@ def _serve(settings: Settings, kill_at: str) -> int:
         return supervisor.EXIT_CANNOT
 
 
-def _app(settings: Settings, kill_at: str) -> ASGIApp:
+def _app(settings: Settings, kill_at: str) -> "ASGIApp":
+    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
+
+    once = kill_file(settings.root)
+
     def reach(point: str) -> None:
         if point == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        named = once.read_text().split() if once.exists() else []
+        if named[:1] == [point]:
+            once.unlink()
+            if EVERYBODY in named:
+                os.killpg(0, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
 
     return create_app(settings, kdf_params=CHEAP, reach=reach)

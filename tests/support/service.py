@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import httpx
 
 from app.settings import PROJECT_FOLDER, Settings
+from tests.support.serve_cheap import EVERYBODY, kill_file
 
 PASSWORD: Final = "a fine long password"
 _WAIT_S = 60
@@ -27,7 +28,12 @@ class LiveService:
     """
 
     def __init__(
-        self, root: Path, workers: int = 1, kill_at: str | None = None, **chosen: float | str | None
+        self,
+        root: Path,
+        workers: int = 1,
+        kill_at: str | None = None,
+        descriptors: int | None = None,
+        **chosen: float | str | None,
     ) -> None:
         self.settings = Settings.model_validate(
             {"root": root, "port": 0, "workers": workers, **chosen}
@@ -35,6 +41,8 @@ class LiveService:
         """Any field may be chosen by name."""
         self.kill_at = kill_at
         """The point at which a worker kills itself; takes effect at the next start."""
+        self.descriptors = descriptors
+        """RLIMIT_NOFILE of every process; None leaves it as it is."""
         self.log: list[str] = []
         """Every line that parent and workers wrote, over all starts."""
         self.process: subprocess.Popen[str] | None = None
@@ -61,9 +69,20 @@ class LiveService:
 
     def start(self) -> Self:
         """Start it and wait until it is ready to answer."""
+        self.spawn()
+        port = self.wait_for("serving")["port"]
+        self.client.base_url = httpx.URL(f"http://127.0.0.1:{port}")
+        # The parent listens already, so this waits for the first worker by itself.
+        ready = self.client.get("/readyz")
+        assert ready.status_code == 200, self.log
+        return self
+
+    def spawn(self) -> "subprocess.Popen[str]":
+        """Start it and wait for nothing; the parent."""
         command = [sys.executable, "-m", "tests.support.serve_cheap", "serve"]
         command += ["--settings", self.settings.model_dump_json()]
         command += ["--kill-at", self.kill_at or ""]
+        command += ["--descriptors", str(self.descriptors or 0)]
         self._events = queue.SimpleQueue()
         self.process = subprocess.Popen(  # noqa: S603 - the project's own program
             command,
@@ -74,12 +93,7 @@ class LiveService:
         )
         self._reader = threading.Thread(target=self._read, args=(self.process, self._events))
         self._reader.start()
-        port = self.wait_for("serving")["port"]
-        self.client.base_url = httpx.URL(f"http://127.0.0.1:{port}")
-        # The parent listens already, so this waits for the first worker by itself.
-        ready = self.client.get("/readyz")
-        assert ready.status_code == 200, self.log
-        return self
+        return self.process
 
     def wait_for(self, event: str) -> dict[str, Any]:
         """The next event of this name in the log; events before it are passed over."""
@@ -93,6 +107,11 @@ class LiveService:
         assert self.process is not None
         self.process.terminate()
         return self._end(self.process)
+
+    def kill_once(self, point: str, *, everybody: bool) -> None:
+        """Have the worker that reaches this point next end itself, or the whole server."""
+        file = kill_file(self.settings.root)
+        file.write_text(f"{point} {EVERYBODY}" if everybody else point)
 
     def kill(self) -> None:
         """Make an end of parent and workers at once, as a power cut does."""
@@ -118,6 +137,12 @@ class LiveService:
                 if line.startswith("{"):
                     events.put(json.loads(line))
         events.put(None)
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers that live now."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in children.read_text().split()]
 
     @property
     def database(self) -> Path:

@@ -23,14 +23,9 @@ class IdentityRow(NamedTuple):
 
 
 class SmallNoteRow(NamedTuple):
-    """A note as the event loop reads it."""
+    """A note as the event loop reads it: each column more is felt here."""
 
-    path: str
     version: int
-    size_bytes: int
-    author: str
-    created_at: int
-    updated_at: int
     content: str | None
     """None when it is larger than was asked for."""
 

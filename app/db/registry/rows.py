@@ -68,6 +68,25 @@ class CredentialRow(NamedTuple):
     slot_kind: str | None
 
 
+class QuickCredentialRow(NamedTuple):
+    """As much of a `CredentialRow` as judging a read needs."""
+
+    user_id: UserId
+    kind: str
+    is_cookie: int
+    verifier: bytes
+    needs_store: int
+    scopes: str
+    ends_at: int
+    last_seen_at: int
+    revoked_at: int | None
+    active: int
+    encrypted: int
+    store_state: str
+    store_generation: int
+    wrapped_dek: bytes | None
+
+
 class SessionRow(NamedTuple):
     """A session or token as its member sees it."""
 

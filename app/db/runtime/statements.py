@@ -6,6 +6,7 @@ from app.db.runtime import rows
 STATEMENTS = load("app.db.runtime")
 
 LIST_AUDIT_OF = STATEMENTS.bind("list_audit_of", rows.AuditRow)
+LIST_AUDIT_BY_OTHERS = STATEMENTS.bind("list_audit_by_others", rows.AuditRow)
 
 BEGIN_RECORD = STATEMENTS.bind_command("begin_record")
 FINISH_RECORD = STATEMENTS.bind("finish_record", rows.NameRow)

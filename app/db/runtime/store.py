@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from app.clock import Millis
 from app.db.context import Actor
@@ -17,12 +17,15 @@ from app.db.migrations import Bucket, load
 from app.db.pool import Handles
 from app.db.queries import Statement
 from app.db.runtime.tracking import TRACKED
-from app.db.sqlite import Connection, Value
+from app.db.sqlite import BUSY_WAIT_S, Connection, Value
 from app.db.writer import Lane, Writer
 from app.errors import StoreBusyError, StoreDamagedError
 
 RUNTIME = Bucket("runtime", load("app.db.runtime"), TRACKED)
 """The bucket of the system tables."""
+
+CHECKPOINT_WAIT_S: Final = 0.2
+"""How long a checkpoint waits for readers of old snapshots to end."""
 
 RowT = TypeVar("RowT", bound=tuple[Any, ...])
 ResultT = TypeVar("ResultT")
@@ -182,4 +185,9 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
 
     def _checkpoint(self) -> bool:
         with self.handles.borrow_writer() as connection:
-            return connection.checkpoint()
+            # Nobody can write meanwhile, so a slow reader is not waited for.
+            connection.set_wait(CHECKPOINT_WAIT_S)
+            try:
+                return connection.checkpoint()
+            finally:
+                connection.set_wait(BUSY_WAIT_S)

@@ -1,57 +1,110 @@
 """Forms of the calls on notes."""
 
-from typing import Annotated, Any, Protocol
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Protocol
 
-from fastapi import Request
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from app.owner import paths
 from app.owner.edits import MAX_EDITS, Edit, InsertLines, ReplaceLines, ReplaceText
 from app.owner.folders import EntryRow
 from app.owner.paths import PathRef
-from app.web.shapes import LIMIT_DEFAULT, Body, Limit, Path, Text, time_or_none
-from app.web.strict_json import read_json
+from app.web.shapes import (
+    LIMIT_DEFAULT,
+    Body,
+    Limit,
+    PageQuery,
+    Path,
+    Query,
+    Text,
+    refused,
+    time_or_none,
+)
 
 Version = Annotated[int, Field(ge=1, lt=1 << 62)]
 LineNumber = Annotated[int, Field(ge=1, lt=1 << 31)]
+_FORMS: Final = ({"old", "new"}, {"insert_at_line", "text"}, {"lines", "text"})
+"""The fields of each form that an edit can have."""
+
+
+class PathQuery(Query):
+    """One path."""
+
+    path: Path
+
+
+class ListQuery(Query):
+    """A folder and how deep to look; no path is the caller's own root."""
+
+    path: Path = paths.USER_MEMORY
+    depth: Annotated[int, Field(ge=1, le=paths.MAX_DEPTH)] = 1
+
+
+class DeleteQuery(PathQuery):
+    """What to take away, and how thoroughly."""
+
+    purge: bool = False
+    recursive: bool = False
+
+
+class VersionsQuery(PathQuery, PageQuery):
+    """A page of a path's history."""
 
 
 class NoteFacts(Protocol):
     """What every answer says of a note."""
 
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int:
+        """Of UTF-8."""
+
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """The number its ETag is."""
+
     @property
-    def author(self) -> str: ...
+    def author(self) -> str:
+        """User id, or `user id/agent id`, of the last write."""
+
     @property
-    def created_at(self) -> int: ...
+    def created_at(self) -> int:
+        """Unix milliseconds."""
+
     @property
-    def updated_at(self) -> int: ...
+    def updated_at(self) -> int:
+        """Unix milliseconds."""
 
 
 class Note(NoteFacts, Protocol):
     """A note with its text."""
 
     @property
-    def content(self) -> str: ...
+    def content(self) -> str:
+        """The text."""
 
 
 class VersionFacts(Protocol):
     """What every answer says of a version."""
 
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """Its number."""
+
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int:
+        """Of UTF-8; 0 for a deletion."""
+
     @property
-    def author(self) -> str: ...
+    def author(self) -> str:
+        """User id, or `user id/agent id`."""
+
     @property
-    def via(self) -> str: ...
+    def via(self) -> str:
+        """How it came to be: put, append, edit, move, restore, delete."""
+
     @property
-    def created_at(self) -> int: ...
+    def created_at(self) -> int:
+        """Unix milliseconds."""
 
 
 class ReadBody(Body):
@@ -73,11 +126,6 @@ class AppendBody(Body):
     path: Path
     content: Text
 
-    @classmethod
-    async def read(cls, request: Request) -> "AppendBody":
-        """Read it from a request that may also carry raw text."""
-        return await read_json(request, cls)
-
 
 class EditBody(Body):
     """One edit, in one of three forms: old and new, insert_at_line and text, lines and text."""
@@ -91,10 +139,9 @@ class EditBody(Body):
     @model_validator(mode="after")
     def _one_form(self) -> "EditBody":
         given = self.model_fields_set
-        if given not in ({"old", "new"}, {"insert_at_line", "text"}, {"lines", "text"}):
-            raise PydanticCustomError("edit_form", "An edit has one of three forms.")
-        if any(getattr(self, name) is None for name in given):
-            raise PydanticCustomError("edit_form", "An edit has one of three forms.")
+        if given not in _FORMS or any(getattr(self, name) is None for name in given):
+            kind = "edit_form"
+            raise refused(kind)
         return self
 
     @property
@@ -154,7 +201,7 @@ class RestoreBody(Body):
     version: Version
 
 
-def edits_of(bodies: list[EditBody]) -> list[Edit]:
+def edits_of(bodies: Sequence[EditBody]) -> list[Edit]:
     """The edits as the owner services take them."""
     found: list[Edit] = []
     for body in bodies:

@@ -13,19 +13,16 @@ from app.clock import Millis
 from app.ids import ReportId, UserId
 from app.owner import reports
 from app.owner.reports import NewReport, Report, ReportCursor, ReportFilter, ReportSummary
-from app.web.deps import CallDep, CallerDep, RoomDep, StrictRoute
+from app.web import cursors
+from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
-    LIMIT_DEFAULT,
     Body,
     Identifier,
-    Limit,
     Line,
     Name,
-    Query,
+    PageQuery,
     Text,
     Time,
-    decode_pair,
-    encode_cursor,
     page,
     time_or_none,
 )
@@ -50,10 +47,10 @@ class ReportBody(Body):
     period_start: Time | None = None
     period_end: Time | None = None
     run_id: Identifier | None = None
-    metadata: Annotated[dict[Name, Counter], Field(max_length=100)] = {}
+    metadata: Annotated[dict[Name, Counter], Field(max_length=100)] = Field(default={})
 
 
-class ReportsQuery(Query):
+class ReportsQuery(PageQuery):
     """Which reports."""
 
     home: Home = "own"
@@ -61,8 +58,6 @@ class ReportsQuery(Query):
     unread: bool = False
     since: Time | None = None
     subject: Identifier | None = None
-    cursor: str | None = None
-    limit: Limit = LIMIT_DEFAULT
 
 
 def _summary(home: str, row: ReportSummary | Report) -> dict[str, Any]:
@@ -92,9 +87,7 @@ def _whole(home: str, row: Report) -> dict[str, Any]:
 
 
 @router.post("/api/reports", status_code=201)
-async def add_report(
-    body: ReportBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def add_report(body: ReportBody, ask: AskDep) -> dict[str, Any]:
     """Write a report; its audience decides whether it lands in one's own store or the group's."""
     new = NewReport(
         kind=body.kind,
@@ -110,16 +103,14 @@ async def add_report(
         run_id=body.run_id,
         metadata=body.metadata,
     )
-    home, row = await bridge.add(room, caller, call, new)
+    home, row = await bridge.add(ask.room, ask.caller, ask.call, new)
     return _summary(home, row)
 
 
 @router.get("/api/reports")
-async def list_reports(
-    query: Annotated[ReportsQuery, FromQuery()], caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def list_reports(query: Annotated[ReportsQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Reports of one home that the caller may read, newest first, without bodies."""
-    place = decode_pair(query.cursor)
+    place = cursors.place_of(query.cursor)
     before = ReportCursor(place[0], ReportId(place[1])) if place else None
     which = ReportFilter(
         kind=query.kind,
@@ -127,59 +118,51 @@ async def list_reports(
         since=None if query.since is None else Millis(query.since),
         subject=None if query.subject is None else UserId(query.subject),
     )
-    may = await bridge.visible(room, caller, query.home)
+    may = await bridge.visible(ask.room, ask.caller, query.home)
     found = await bridge.read(
-        room,
-        caller,
-        call,
+        ask.room,
+        ask.caller,
+        ask.call,
         query.home,
         lambda reader: reports.list_reports(reader, which, before, query.limit, may),
     )
-    following = encode_cursor(*found.next) if found.next else None
+    following = cursors.encode(*found.next) if found.next else None
     return page([_summary(query.home, row) for row in found.items], following)
 
 
 @router.get("/api/reports/{home}/{report_id}")
-async def get_report(
-    home: Home, report_id: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def get_report(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
     """One report with its body."""
-    may = await bridge.visible(room, caller, home)
+    may = await bridge.visible(ask.room, ask.caller, home)
     row = await bridge.read(
-        room, caller, call, home, lambda reader: bridge.get(reader, report_id, may)
+        ask.room, ask.caller, ask.call, home, lambda reader: bridge.get(reader, report_id, may)
     )
     return _whole(home, row)
 
 
 @router.post("/api/reports/{home}/{report_id}/read")
-async def mark_read(
-    home: Home, report_id: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def mark_read(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
     """Mark a report read; the first reader wins."""
-    may = await bridge.visible(room, caller, home)
+    may = await bridge.visible(ask.room, ask.caller, home)
     mark = await bridge.write(
-        room,
-        caller,
-        call,
+        ask.room,
+        ask.caller,
+        ask.call,
         home,
-        lambda tx: reports.mark_read(
-            tx, bridge.get(tx, report_id, may).id, caller.user_id
-        ),
+        lambda tx: reports.mark_read(tx, bridge.get(tx, report_id, may).id, ask.caller.user_id),
     )
     return {"read_at": time_or_none(mark.read_at), "read_by": mark.read_by}
 
 
 @router.delete("/api/reports/{home}/{report_id}", status_code=204)
-async def delete_report(
-    home: Home, report_id: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> None:
+async def delete_report(home: Home, report_id: str, ask: AskDep) -> None:
     """Take a report away: its producer, or whoever may read it."""
-    bridge.require_may_remove(caller, home)
-    may = await bridge.visible(room, caller, home)
+    bridge.require_may_remove(ask.caller, home)
+    may = await bridge.visible(ask.room, ask.caller, home)
     await bridge.write(
-        room,
-        caller,
-        call,
+        ask.room,
+        ask.caller,
+        ask.call,
         home,
         lambda tx: reports.remove_report(tx, bridge.get(tx, report_id, may).id),
     )

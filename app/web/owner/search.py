@@ -7,9 +7,7 @@ from fastapi import Query as FromQuery
 from pydantic import Field
 
 from app.bridge import notes as bridge
-from app.bridge.callers import Call, Caller
-from app.bridge.strongroom import Strongroom
-from app.web.deps import CallDep, CallerDep, RoomDep, StrictRoute
+from app.web.routes import Ask, AskDep, StrictRoute
 from app.web.shapes import LIMIT_DEFAULT, Body, Limit, Query, time_or_none
 
 router = APIRouter(route_class=StrictRoute)
@@ -35,10 +33,8 @@ class SearchBody(Body):
     limit: Limit = LIMIT_DEFAULT
 
 
-async def _search(
-    room: Strongroom, caller: Caller, call: Call, what: SearchQuery | SearchBody
-) -> dict[str, Any]:
-    hits = await bridge.search(room, caller, call, what.q, what.scope, what.limit)
+async def _search(ask: Ask, what: SearchQuery | SearchBody) -> dict[str, Any]:
+    hits = await bridge.search(ask.room, ask.caller, ask.call, what.q, what.scope, what.limit)
     return {
         "items": [
             {
@@ -54,16 +50,12 @@ async def _search(
 
 
 @router.get("/api/search")
-async def search(
-    query: Annotated[SearchQuery, FromQuery()], caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def search(query: Annotated[SearchQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Notes that hold all the words, best first; quotes make a phrase."""
-    return await _search(room, caller, call, query)
+    return await _search(ask, query)
 
 
 @router.post("/api/search")
-async def search_by_body(
-    body: SearchBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def search_by_body(body: SearchBody, ask: AskDep) -> dict[str, Any]:
     """As `GET /api/search`."""
-    return await _search(room, caller, call, body)
+    return await _search(ask, body)

@@ -3,30 +3,29 @@
 import dataclasses
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import erasure, members
+from app.bridge import members
 from app.bridge.signup import NewMember
 from app.clock import rfc3339
 from app.ids import RoleId
 from app.registry import accounts, invitations, roles
 from app.registry import supervision as edges
 from app.registry.roles import Role
-from app.web.deps import CallDep, CallerDep, RoomDep, StrictRoute
+from app.web import cursors
+from app.web.preconditions import etag, match_of
+from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
-    LIMIT_DEFAULT,
     Body,
+    DisplayName,
     Identifier,
-    Limit,
     Line,
+    PageQuery,
     Password,
-    Query,
     Text,
     Username,
-    decode_cursor,
-    encode_cursor,
     page,
     time_or_none,
     user_profile,
@@ -42,7 +41,7 @@ class UserBody(Body):
     password: Password
     role_id: Identifier
     encrypted: bool = True
-    display_name: Annotated[Line, Field(max_length=200)] | None = None
+    display_name: DisplayName | None = None
 
 
 class UserPatch(Body):
@@ -65,32 +64,18 @@ class InvitationBody(Body):
     role_id: Identifier
 
 
-class PageQuery(Query):
-    """A page of a list."""
-
-    cursor: str | None = None
-    limit: Limit = LIMIT_DEFAULT
-
-
 @router.get("/users")
-async def list_users(
-    query: Annotated[PageQuery, FromQuery()], caller: CallerDep, room: RoomDep
-) -> dict[str, Any]:
+async def list_users(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Members, in the order of their making."""
-    cursor = decode_cursor(query.cursor, 1)
-    after = cursor[0] if cursor else ""
-    rows = await room.stores.registry.read(
+    [after] = cursors.ids_of(query.cursor, 1)
+    rows = await ask.room.stores.registry.read(
         lambda reader: accounts.list_page(reader, after, query.limit + 1)
     )
-    shown = rows[: query.limit]
-    following = encode_cursor(shown[-1].id) if len(rows) > query.limit else None
-    return page([user_profile(row) for row in shown], following)
+    return cursors.page_of(rows, query.limit, user_profile, lambda row: cursors.encode(row.id))
 
 
 @router.post("/users", status_code=201)
-async def add_user(
-    body: UserBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def add_user(body: UserBody, ask: AskDep) -> dict[str, Any]:
     """Make a member with a temporary password; they change it, and their key with it."""
     new = NewMember(
         body.username,
@@ -100,41 +85,42 @@ async def add_user(
         encrypted=body.encrypted,
         is_temporary=True,
     )
-    made = await members.add_member(room, caller, new, call)
+    made = await members.add_member(ask.room, ask.caller, new, ask.call)
     return {"user": user_profile(made.account)}
 
 
 @router.get("/users/{user_id}")
-async def get_user(user_id: str, caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def get_user(user_id: str, ask: AskDep, response: Response) -> dict[str, Any]:
     """One member."""
-    row = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    row = await ask.room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    response.headers["ETag"] = etag(row.version)
     return {"user": user_profile(row)}
 
 
 @router.patch("/users/{user_id}")
 async def patch_user(
-    user_id: str, body: UserPatch, caller: CallerDep, room: RoomDep, call: CallDep
+    user_id: str, body: UserPatch, ask: AskDep, response: Response
 ) -> dict[str, Any]:
     """Change a member; deactivation takes effect before this answers."""
     changes = body.model_dump(exclude_unset=True)
-    row = await members.patch_member(room, caller, user_id, changes, call)
+    row = await members.patch_member(
+        ask.room, ask.caller, user_id, changes, ask.call, match=match_of(ask.request)
+    )
+    response.headers["ETag"] = etag(row.version)
     return {"user": user_profile(row)}
 
 
 @router.delete("/users/{user_id}")
-async def erase_user(
-    user_id: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def erase_user(user_id: str, ask: AskDep) -> dict[str, Any]:
     """Erase a member: their file, and all that the registry knows of them."""
-    await members.require_may_erase(room, caller, user_id)
-    receipt = await erasure.erase(room, user_id, call, caller.actor(call))
+    receipt = await members.erase_member(ask.room, ask.caller, user_id, ask.call)
     return {"receipt": {**dataclasses.asdict(receipt), "erased_at": rfc3339(receipt.erased_at)}}
 
 
 @router.get("/invitations")
-async def list_invitations(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def list_invitations(ask: AskDep) -> dict[str, Any]:
     """Invitations that are still good; never their tokens."""
-    rows = await room.stores.registry.read(invitations.list_good)
+    rows = await ask.room.stores.registry.read(invitations.list_good)
     items = [
         {
             "id": row.id,
@@ -149,21 +135,17 @@ async def list_invitations(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
 
 
 @router.post("/invitations", status_code=201)
-async def add_invitation(
-    body: InvitationBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def add_invitation(body: InvitationBody, ask: AskDep) -> dict[str, Any]:
     """Make an invitation; its token is shown once."""
-    token, row = await members.invite(room, caller, body.role_id, call)
+    token, row = await members.invite(ask.room, ask.caller, body.role_id, ask.call)
     return {"id": row.id, "token": token.text(), "expires_at": time_or_none(row.expires_at)}
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204)
-async def remove_invitation(
-    invitation_id: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> None:
+async def remove_invitation(invitation_id: str, ask: AskDep) -> None:
     """Take an unused invitation back."""
-    await room.stores.registry.write(
-        lambda tx: invitations.take_back(tx, invitation_id), caller.actor(call)
+    await ask.room.stores.registry.write(
+        lambda tx: invitations.take_back(tx, invitation_id), ask.caller.actor(ask.call)
     )
 
 
@@ -180,53 +162,42 @@ def _role(row: Role, capabilities: list[str]) -> dict[str, Any]:
 
 
 @router.get("/roles")
-async def list_roles(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def list_roles(ask: AskDep) -> dict[str, Any]:
     """Every role, with what it may do."""
-    found = await room.stores.registry.read(roles.list_all)
+    found = await ask.room.stores.registry.read(roles.list_all)
     return page([_role(row, capabilities) for row, capabilities in found], None)
 
 
 @router.get("/supervision")
-async def list_supervision(
-    query: Annotated[PageQuery, FromQuery()], caller: CallerDep, room: RoomDep
-) -> dict[str, Any]:
+async def list_supervision(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Who may read what is reported on whom."""
-    subject, supervisor = decode_cursor(query.cursor, 2) or ("", "")
-    rows = await room.stores.registry.read(
+    subject, supervisor = cursors.ids_of(query.cursor, 2)
+    rows = await ask.room.stores.registry.read(
         lambda reader: edges.list_page(reader, subject, supervisor, query.limit + 1)
     )
-    shown = rows[: query.limit]
-    following = None
-    if len(rows) > query.limit:
-        following = encode_cursor(shown[-1].subject_user_id, shown[-1].supervisor_user_id)
-    items = [
-        {
+    return cursors.page_of(
+        rows,
+        query.limit,
+        lambda row: {
             "subject_user_id": row.subject_user_id,
             "supervisor_user_id": row.supervisor_user_id,
             "created_at": time_or_none(row.created_at),
-        }
-        for row in shown
-    ]
-    return page(items, following)
+        },
+        lambda row: cursors.encode(row.subject_user_id, row.supervisor_user_id),
+    )
 
 
 @router.put("/supervision/{subject}/{supervisor}", status_code=204)
-async def connect(
-    subject: str, supervisor: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> None:
+async def connect(subject: str, supervisor: str, ask: AskDep) -> None:
     """Let the supervisor read what is reported on the subject."""
-    await room.stores.registry.write(
-        lambda tx: edges.add(tx, subject, supervisor), caller.actor(call)
+    await ask.room.stores.registry.write(
+        lambda tx: edges.add(tx, subject, supervisor), ask.caller.actor(ask.call)
     )
 
 
 @router.delete("/supervision/{subject}/{supervisor}", status_code=204)
-async def disconnect(
-    subject: str, supervisor: str, caller: CallerDep, room: RoomDep, call: CallDep
-) -> None:
+async def disconnect(subject: str, supervisor: str, ask: AskDep) -> None:
     """Take that away, from the next request on."""
-    await room.stores.registry.write(
-        lambda tx: edges.remove(tx, subject, supervisor), caller.actor(call)
+    await ask.room.stores.registry.write(
+        lambda tx: edges.remove(tx, subject, supervisor), ask.caller.actor(ask.call)
     )
-
-

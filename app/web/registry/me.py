@@ -2,28 +2,28 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import access, api_tokens, credentials, members, signin
+from app.bridge import access, api_tokens, credentials, members, revocation
 from app.bridge.api_tokens import NewToken
 from app.clock import Millis
-from app.owner.access import list_access
+from app.owner.access import Opening, list_access
 from app.registry import accounts, sessions
-from app.web.deps import CallDep, CallerDep, RoomDep, StrictRoute
+from app.registry.acts import Act, list_acts
+from app.web import cursors
+from app.web.preconditions import etag, match_of
 from app.web.registry.session import list_of_kind, session_item
+from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
-    LIMIT_DEFAULT,
     Body,
+    DisplayName,
     Identifier,
-    Limit,
     Line,
+    PageQuery,
     Password,
-    Query,
     Time,
-    decode_number,
-    encode_cursor,
     page,
     time_or_none,
     user_profile,
@@ -36,7 +36,7 @@ router = APIRouter(route_class=StrictRoute)
 class ProfileBody(Body):
     """What a member sets of themselves; a field left out stays."""
 
-    display_name: Annotated[Line, Field(max_length=200)] | None = None
+    display_name: DisplayName | None = None
     locale: Annotated[Line, Field(max_length=35)] | None = None
 
 
@@ -60,53 +60,46 @@ class TokenBody(Body):
     """An API token to be made."""
 
     label: Annotated[Line, Field(max_length=200)] = ""
-    scopes: Annotated[list[Identifier], Field(max_length=32)] = ["memory:read"]
+    scopes: Annotated[list[Identifier], Field(max_length=32)] = Field(default=["memory:read"])
     agent_id: Identifier | None = None
     is_agent: bool = True
     expires_at: Time | None = None
 
 
-class PageQuery(Query):
-    """A page of a list."""
-
-    cursor: str | None = None
-    limit: Limit = LIMIT_DEFAULT
-
-
 @router.get("/api/me")
-async def get_me(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def get_me(ask: AskDep, response: Response) -> dict[str, Any]:
     """The caller's own account."""
-    row = await room.stores.registry.read(lambda reader: accounts.get(reader, caller.user_id))
+    user_id = ask.caller.user_id
+    row = await ask.room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    response.headers["ETag"] = etag(row.version)
     profile = user_profile(row)
     profile.pop("notes")  # an administrator's, about the member
     return {"user": profile}
 
 
 @router.patch("/api/me")
-async def patch_me(
-    body: ProfileBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def patch_me(body: ProfileBody, ask: AskDep, response: Response) -> dict[str, Any]:
     """Change one's own name as shown, or language."""
-    changes = body.model_dump(exclude_unset=True)
-
-    row = await room.stores.registry.write(
-        lambda tx: accounts.set_profile(tx, caller.user_id, changes, may_grant_admin=True),
-        caller.actor(call),
+    changes, match = body.model_dump(exclude_unset=True), match_of(ask.request)
+    row = await ask.room.stores.registry.write(
+        lambda tx: accounts.set_profile(
+            tx, ask.caller.user_id, changes, may_grant_admin=True, match=match
+        ),
+        ask.caller.actor(ask.call),
     )
+    response.headers["ETag"] = etag(row.version)
     return {"user": user_summary(row)}
 
 
 @router.put("/api/me/password")
-async def set_password(
-    body: PasswordBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def set_password(body: PasswordBody, ask: AskDep) -> dict[str, Any]:
     """Change the password; the first change of a temporary one changes the key too."""
     code = await credentials.change_password(
-        room,
-        caller,
+        ask.room,
+        ask.caller,
         body.current_password,
         body.new_password,
-        call,
+        ask.call,
         keep_sessions=body.keep_sessions,
         end_tokens=body.end_tokens,
         rotate_key=body.rotate_key,
@@ -115,61 +108,78 @@ async def set_password(
 
 
 @router.post("/api/me/recovery-code")
-async def renew_recovery_code(
-    body: ConfirmedBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def renew_recovery_code(body: ConfirmedBody, ask: AskDep) -> dict[str, Any]:
     """A new recovery code; the one before it is void."""
-    code = await credentials.renew_recovery_code(room, caller, body.password, call)
+    code = await credentials.renew_recovery_code(ask.room, ask.caller, body.password, ask.call)
     return {"recovery_code": code}
 
 
 @router.post("/api/me/rotate")
-async def rotate(
-    body: ConfirmedBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def rotate(body: ConfirmedBody, ask: AskDep) -> dict[str, Any]:
     """A new key for one's own store; every other way in ends."""
-    done = await credentials.rotate(room, caller, body.password, call)
+    done = await credentials.rotate(ask.room, ask.caller, body.password, ask.call)
     return {"recovery_code": done.recovery_code, "dropped": done.dropped}
 
 
 @router.post("/api/me/lock", status_code=204)
-async def lock(caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def lock(ask: AskDep) -> None:
     """Close one's own store in every process; the next valid credential opens it."""
-    await members.lock_member(room, caller.user_id, caller.actor(call))
+    await members.lock_member(ask.room, ask.caller.user_id, ask.caller.actor(ask.call))
 
 
 @router.get("/api/me/access")
-async def list_openings(
-    query: Annotated[PageQuery, FromQuery()], caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
-    """Who opened one's own store, when, and from where; newest first."""
-    before = decode_number(query.cursor)
-    rows = await access.with_own(
-        room,
-        caller,
-        call,
-        lambda store: store.read(lambda reader: list_access(reader, before, query.limit + 1)),
+async def list_openings(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
+    """Who opened one's own store, and what others did to one's account; each newest first."""
+    opened_before, done_before = cursors.numbers_of(query.cursor, 2)
+    openings = await access.with_own(
+        ask.room,
+        ask.caller,
+        ask.call,
+        lambda store: store.read(
+            lambda reader: list_access(reader, opened_before, query.limit + 1)
+        ),
     )
-    shown = rows[: query.limit]
-    cursor = encode_cursor(shown[-1].id) if len(rows) > query.limit else None
-    items = [
-        {
-            "at": time_or_none(row.at),
-            "way": row.way,
-            "session_id": row.session_id,
-            "agent_id": row.agent_id,
-            "network": row.network,
-        }
-        for row in shown
-    ]
-    return page(items, cursor)
+    done = await ask.room.stores.registry.read(
+        lambda reader: list_acts(reader, ask.caller.user_id, done_before, query.limit + 1)
+    )
+    more_openings, more_done = len(openings) > query.limit, len(done) > query.limit
+    openings, done = openings[: query.limit], done[: query.limit]
+    following = None
+    if more_openings or more_done:
+        # Before 0 there is nothing: a list that has ended stays so.
+        following = cursors.encode(
+            openings[-1].id if more_openings else 0, done[-1].seq if more_done else 0
+        )
+    answer = page([_opening(row) for row in openings], following)
+    return {**answer, "administrators": [_act(act) for act in done]}
+
+
+def _opening(row: Opening) -> dict[str, Any]:
+    return {
+        "at": time_or_none(row.at),
+        "way": row.way,
+        "session_id": row.session_id,
+        "agent_id": row.agent_id,
+        "network": row.network,
+    }
+
+
+def _act(act: Act) -> dict[str, Any]:
+    return {
+        "at": time_or_none(act.at),
+        "actor": act.actor,
+        "action": act.action,
+        "entity": act.entity,
+        "kind": act.kind,
+        "fields": list(act.fields),
+    }
 
 
 @router.get("/api/me/keys")
-async def list_keys(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def list_keys(ask: AskDep) -> dict[str, Any]:
     """Every way in to one's own store beside the password."""
-    rows = await room.stores.registry.read(
-        lambda reader: sessions.list_slots(reader, caller.user_id)
+    rows = await ask.room.stores.registry.read(
+        lambda reader: sessions.list_slots(reader, ask.caller.user_id)
     )
     items = [
         {
@@ -178,7 +188,7 @@ async def list_keys(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
             "label": row.label,
             "created_at": time_or_none(row.created_at),
             "expires_at": time_or_none(row.expires_at),
-            "current": row.id == caller.slot_id,
+            "current": row.id == ask.caller.slot_id,
         }
         for row in rows
     ]
@@ -186,24 +196,19 @@ async def list_keys(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
 
 
 @router.delete("/api/me/keys/{slot_id}", status_code=204)
-async def remove_key(slot_id: str, caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def remove_key(slot_id: str, ask: AskDep) -> None:
     """Destroy one way in, and end the session or token that had it."""
-    await room.stores.registry.write(
-        lambda tx: sessions.revoke_slot(tx, caller.user_id, slot_id), caller.actor(call)
-    )
-    await room.stores.registry.checkpoint()
+    await revocation.remove_slot(ask.room, ask.caller, slot_id, ask.call)
 
 
 @router.get("/api/tokens")
-async def list_tokens(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def list_tokens(ask: AskDep) -> dict[str, Any]:
     """The caller's API tokens; never their secrets."""
-    return await list_of_kind(room, caller, "token")
+    return await list_of_kind(ask.room, ask.caller, "token")
 
 
 @router.post("/api/tokens", status_code=201)
-async def add_token(
-    body: TokenBody, caller: CallerDep, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+async def add_token(body: TokenBody, ask: AskDep) -> dict[str, Any]:
     """Make an API token; it is shown once."""
     new = NewToken(
         label=body.label,
@@ -212,11 +217,11 @@ async def add_token(
         is_agent=body.is_agent,
         expires_at=None if body.expires_at is None else Millis(body.expires_at),
     )
-    token, row = await api_tokens.mint(room, caller, new, call)
-    return {"token": token.text(), **session_item(row, caller.session_id)}
+    token, row = await api_tokens.mint(ask.room, ask.caller, new, ask.call)
+    return {"token": token.text(), **session_item(row, ask.caller.session_id)}
 
 
 @router.delete("/api/tokens/{token_id}", status_code=204)
-async def end_token(token_id: str, caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def end_token(token_id: str, ask: AskDep) -> None:
     """End an API token. If it may have leaked, change the key as well: `POST /api/me/rotate`."""
-    await signin.revoke(room, caller, token_id, call)
+    await revocation.revoke(ask.room, ask.caller, token_id, ask.call)

@@ -1,35 +1,22 @@
-"""Signing in and out: `/api/session`, `/api/sessions`, set-up, invitations accepted, recovery."""
+"""Signing in and out: `/api/session`, `/api/sessions`, and coming back by recovery code."""
 
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
-from app.bridge import credentials, members, setup, signin
+from app.bridge import credentials, revocation, signin
 from app.bridge.callers import Caller
-from app.bridge.signin import SignedIn
-from app.bridge.signup import NewMember, SignedUp
-from app.bridge.strongroom import Strongroom, anonymous
+from app.bridge.signin import Device, SignedIn
+from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
-from app.errors import NotFoundError
-from app.ids import RoleId
+from app.errors import InvalidInputError
 from app.registry import accounts, sessions
-from app.registry.invitations import Invitation
 from app.registry.sessions import Session
-from app.web.deps import (
-    CallDep,
-    CallerDep,
-    RoomDep,
-    StrictRoute,
-    anyone,
-    call_of,
-    cookie_name,
-    require_same_site,
-    room_of,
-)
+from app.web.callers import cookie_name, is_behind_tls, require_same_site
+from app.web.routes import AskDep, StrictRoute, VisitDep
 from app.web.shapes import (
     Body,
     Line,
@@ -37,34 +24,14 @@ from app.web.shapes import (
     Query,
     Username,
     page,
+    refused,
     time_or_none,
     user_summary,
 )
 
 router = APIRouter(route_class=StrictRoute)
-public = APIRouter(route_class=StrictRoute, dependencies=[Depends(anyone)])
 
 _USER_AGENT_MAX = 200
-
-
-class SetupBody(Body):
-    """The first administrator."""
-
-    setup_token: str
-    username: Username
-    password: Password
-    display_name: Line | None = None
-    encrypted: bool = True
-
-
-class AcceptBody(Body):
-    """An invited member."""
-
-    token: str
-    username: Username
-    password: Password
-    display_name: Line | None = None
-    encrypted: bool = True
 
 
 class SignInBody(Body):
@@ -85,7 +52,8 @@ class UnlockBody(Body):
     @model_validator(mode="after")
     def _one_of_two(self) -> "UnlockBody":
         if (self.password is None) == (self.recovery_code is None):
-            raise PydanticCustomError("one_of_two", "Give a password or a recovery code.")
+            kind = "one_of_two"
+            raise refused(kind)
         return self
 
 
@@ -109,78 +77,25 @@ class OthersQuery(Query):
     others: bool
 
 
-async def _presented(request: Request, field: str) -> str:
-    """A token in the body, read before the other fields are judged; empty when there is none."""
-    try:
-        body = await request.json()
-    except (ValueError, RecursionError):
-        return ""
-    value = body.get(field) if isinstance(body, dict) else None
-    return value if isinstance(value, str) else ""
-
-
-async def _judge_setup(request: Request) -> None:
-    presented = await _presented(request, "setup_token")
-    await setup.require_token(room_of(request), presented, call_of(request))
-
-
-async def _judge_invitation(request: Request) -> Invitation:
-    presented = await _presented(request, "token")
-    return await members.require_invitation(room_of(request), tokens.parse(presented))
-
-
-def _signed_up(made: SignedUp) -> dict[str, Any]:
-    return {"user": user_summary(made.account), "recovery_code": made.recovery_code}
-
-
-@public.post("/api/setup", status_code=201, dependencies=[Depends(_judge_setup)])
-async def set_up(body: SetupBody, room: RoomDep, call: CallDep) -> dict[str, Any]:
-    """Make the first administrator, with the token from `database/setup.token`."""
-    new = NewMember(
-        body.username, body.password, accounts.ADMIN, body.display_name, encrypted=body.encrypted
-    )
-    return _signed_up(await setup.set_up(room, new, call))
-
-
-@public.post("/api/invitations/accept", status_code=201)
-async def accept(
-    body: AcceptBody,
-    invitation: Annotated[Invitation, Depends(_judge_invitation)],
-    room: RoomDep,
-    call: CallDep,
-) -> dict[str, Any]:
-    """Become a member with a password of one's own choosing."""
-    role_id = RoleId(invitation.role_id)
-    new = NewMember(
-        body.username, body.password, role_id, body.display_name, encrypted=body.encrypted
-    )
-    return _signed_up(await members.accept(room, invitation, new, call, anonymous(call)))
-
-
-@public.post("/api/session", status_code=201)
-async def sign_in(
-    body: SignInBody, request: Request, response: Response, room: RoomDep, call: CallDep
-) -> dict[str, Any]:
+@router.post("/api/session", status_code=201)
+async def sign_in(body: SignInBody, response: Response, visit: VisitDep) -> dict[str, Any]:
     """Sign in; with `cookie` the token also comes as one, and a CSRF token with it."""
     if body.cookie:
-        require_same_site(request, room)
-    agent = request.headers.get("user-agent")
-    made = await signin.sign_in(
-        room,
-        body.username,
-        body.password,
-        call,
+        require_same_site(visit.request, visit.room)
+    agent = visit.request.headers.get("user-agent")
+    device = Device(
         is_cookie=body.cookie,
         label=body.label,
         user_agent=agent[:_USER_AGENT_MAX] if agent else None,
     )
+    made = await signin.sign_in(visit.room, body.username, body.password, visit.call, device)
     answer = {
         "token": made.token.text(),
         "session": _new_session(made),
         "user": user_summary(made.account),
     }
     if body.cookie:
-        _set_cookie(response, room, made)
+        _set_cookie(response, visit.room, made)
         answer["csrf_token"] = tokens.csrf_token(made.token.secret)
     return answer
 
@@ -202,16 +117,17 @@ def _set_cookie(response: Response, room: Strongroom, made: SignedIn) -> None:
         made.token.text(),
         max_age=room.settings.session_days * 86_400,
         path="/",
-        secure=(room.settings.public_url or "").startswith("https:"),
+        secure=is_behind_tls(room),
         httponly=True,
         samesite="lax",
     )
 
 
 @router.get("/api/session")
-async def who_am_i(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def who_am_i(ask: AskDep) -> dict[str, Any]:
     """Who the credential says the caller is, and whether it can open their store."""
-    account = await room.stores.registry.read(
+    caller = ask.caller
+    account = await ask.room.stores.registry.read(
         lambda reader: accounts.get(reader, caller.user_id)
     )
     answer: dict[str, Any] = {
@@ -231,30 +147,39 @@ async def who_am_i(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
 
 
 @router.delete("/api/session", status_code=204)
-async def sign_out(caller: CallerDep, room: RoomDep, call: CallDep, response: Response) -> None:
+async def sign_out(ask: AskDep, response: Response) -> None:
     """End this session, and lock the store when it was the last way in."""
-    await signin.sign_out(room, caller, call)
-    if caller.is_cookie:
-        response.delete_cookie(cookie_name(room), path="/")
+    await revocation.sign_out(ask.room, ask.caller, ask.call)
+    if ask.caller.is_cookie:
+        # A browser takes a __Host- cookie away only by one with the same attributes.
+        response.delete_cookie(
+            cookie_name(ask.room),
+            path="/",
+            secure=is_behind_tls(ask.room),
+            httponly=True,
+            samesite="lax",
+        )
 
 
 @router.post("/api/session/unlock", status_code=204)
-async def unlock(body: UnlockBody, caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def unlock(body: UnlockBody, ask: AskDep) -> None:
     """Give a session that could not open the store a slot of its own."""
-    await signin.unlock(room, caller, call, password=body.password, code=body.recovery_code)
+    await signin.unlock(
+        ask.room, ask.caller, ask.call, password=body.password, code=body.recovery_code
+    )
 
 
 @router.post("/api/session/confirm", status_code=204)
-async def confirm(body: ConfirmBody, caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def confirm(body: ConfirmBody, ask: AskDep) -> None:
     """Give the password again, for what needs a recent check."""
-    await signin.confirm(room, caller, body.password, call)
+    await signin.confirm(ask.room, ask.caller, body.password, ask.call)
 
 
-@public.post("/api/recovery")
-async def recover(body: RecoveryBody, room: RoomDep, call: CallDep) -> dict[str, Any]:
+@router.post("/api/recovery")
+async def recover(body: RecoveryBody, visit: VisitDep) -> dict[str, Any]:
     """Come back with the recovery code; every other credential ends, the key is changed."""
     code = await credentials.recover(
-        room, body.username, body.recovery_code, body.new_password, call
+        visit.room, body.username, body.recovery_code, body.new_password, visit.call
     )
     return {"recovery_code": code}
 
@@ -286,27 +211,20 @@ async def list_of_kind(
 
 
 @router.get("/api/sessions")
-async def list_sessions(caller: CallerDep, room: RoomDep) -> dict[str, Any]:
+async def list_sessions(ask: AskDep) -> dict[str, Any]:
     """Where the caller is signed in."""
-    return await list_of_kind(room, caller, "browser")
+    return await list_of_kind(ask.room, ask.caller, "browser")
 
 
 @router.delete("/api/sessions", status_code=204)
-async def end_others(
-    query: Annotated[OthersQuery, FromQuery()], caller: CallerDep, room: RoomDep, call: CallDep
-) -> None:
+async def end_others(query: Annotated[OthersQuery, FromQuery()], ask: AskDep) -> None:
     """End every session but this one."""
     if not query.others:
-        raise NotFoundError
-    await room.stores.registry.write(
-        lambda tx: sessions.revoke_others(tx, caller.user_id, "browser", caller.session_id),
-        caller.actor(call),
-    )
+        raise InvalidInputError
+    await revocation.revoke_others(ask.room, ask.caller, ask.call)
 
 
 @router.delete("/api/sessions/{session_id}", status_code=204)
-async def end_session(session_id: str, caller: CallerDep, room: RoomDep, call: CallDep) -> None:
+async def end_session(session_id: str, ask: AskDep) -> None:
     """End one session."""
-    await signin.revoke(room, caller, session_id, call)
-
-
+    await revocation.revoke(ask.room, ask.caller, session_id, ask.call)

@@ -3,43 +3,43 @@
 import html
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 
 from app.bridge import readiness
-from app.web.deps import RoomDep, StrictRoute, anyone
+from app.web.descriptions import describe
+from app.web.routes import StrictRoute, VisitDep
 
-public = APIRouter(route_class=StrictRoute, dependencies=[Depends(anyone)])
+router = APIRouter(route_class=StrictRoute)
 
 
-@public.get("/healthz")
+@router.get("/healthz")
 async def healthz() -> dict[str, str]:
     """Alive: the loop answers."""
     return {"status": "alive"}
 
 
-@public.get("/readyz")
-async def readyz(room: RoomDep) -> JSONResponse:
+@router.get("/readyz")
+async def readyz(visit: VisitDep) -> JSONResponse:
     """Ready: the registry can be read and the disk can be written."""
-    unmet = await readiness.find_unmet(room)
+    unmet = await readiness.find_unmet(visit.room)
     status = 503 if unmet else 200
     return JSONResponse(
         {"status": "not ready" if unmet else "ready", "unmet": unmet}, status_code=status
     )
 
 
-@public.get("/api/openapi.json")
+@router.get("/api/openapi.json")
 async def openapi(request: Request) -> dict[str, Any]:
     """The description of every call, for programs."""
-    description: dict[str, Any] = request.app.openapi()
-    return description
+    return describe(request.app)
 
 
-@public.get("/api/docs")
+@router.get("/api/docs")
 async def docs(request: Request) -> HTMLResponse:
     """The same for people: one plain page from this box, without a script."""
     rows = []
-    for path, item in request.app.openapi()["paths"].items():
+    for path, item in describe(request.app)["paths"].items():
         for method, call in item.items():
             words = html.escape(call.get("description", call.get("summary", "")))
             rows.append(

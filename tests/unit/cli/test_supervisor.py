@@ -407,6 +407,7 @@ def test_an_unexpected_error_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> No
 
         return fail
 
+    monkeypatch.setattr(telemetry, "configure", lambda **_: None)
     monkeypatch.setattr(cli, "build", build)
     monkeypatch.setattr(telemetry, "unexpected", lambda where, _: seen.append(where))
     with pytest.raises(SystemExit) as caught:

@@ -149,11 +149,62 @@ def test_a_wrong_key_is_damage_that_tells_the_files_salt(path: Path) -> None:
     assert caught.value.file_salt == path.read_bytes()[:16]
 
 
+def test_a_path_that_cannot_be_looked_at_is_no_missing_file(path: Path) -> None:
+    """Nor one of the store's own troubles."""
+    below_a_file = path / "b.db"
+    with pytest.raises(NotADirectoryError):
+        _open(below_a_file)
+
+
+def test_a_file_that_goes_while_it_is_opened_is_missing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at it and the opening."""
+    monkeypatch.setattr(sqlite, "_require_content", lambda path: path.unlink())
+    with pytest.raises(StoreMissingError):
+        _open(path)
+
+
+def test_a_key_that_cannot_be_set_leaves_nothing_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever fails before the first page is read."""
+    run = Connection.all
+
+    def fail(self: Connection, sql: str, params: sqlite.Params | None = None) -> list[sqlite.Row]:
+        if "cipher_page_size" in sql:
+            raise StoreError
+        return run(self, sql, params or {})
+
+    monkeypatch.setattr(Connection, "all", fail)
+    with pytest.raises(StoreError):
+        _open(path)
+    held = [fd.readlink() for fd in list(Path("/proc/self/fd").iterdir()) if fd.is_symlink()]
+    assert path not in held
+
+
 def test_an_encrypted_file_does_not_open_without_a_key(path: Path) -> None:
-    """Its salt is not known then."""
+    """Its salt is told as well: whose file stands in a plain one's place."""
     with pytest.raises(StoreDamagedError) as caught:
         _open(path, None)
-    assert caught.value.file_salt == b""
+    assert caught.value.file_salt == path.read_bytes()[:16]
+
+
+def test_a_salt_that_cannot_be_asked_for_is_unknown(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error is the one that was found first, and no other."""
+    raw = sqlite.Connection.file_salt
+
+    def refuse(self: Connection) -> bytes:
+        raw(self)
+        raise StoreError
+
+    monkeypatch.setattr(Connection, "file_salt", refuse)
+    for key in (OTHER_RAW, None):
+        with pytest.raises(StoreDamagedError) as caught:
+            _open(path, key)
+        assert caught.value.file_salt == b""
 
 
 def test_the_salt_is_the_beginning_of_the_file(path: Path) -> None:
@@ -246,7 +297,7 @@ connection.all("INSERT INTO t VALUES (1000, 'kept')")
 connection.all("BEGIN")
 connection.all("INSERT INTO t VALUES (1001, 'never committed')")
 os.kill(os.getpid(), signal.SIGKILL)
-"""
+"""  # noqa: S608 - a program of the test
     done = _child(code)
     assert done.returncode == -9
     assert path.with_name("a.db-wal").stat().st_size > 0
@@ -440,6 +491,8 @@ def test_columns_are_told_by_name(connection: Connection) -> None:
     """Of a statement that gives rows, and none of one that gives none."""
     assert connection.columns("SELECT a, b AS c FROM t WHERE a = :a", {"a": 1}) == ("a", "c")
     assert connection.columns("DELETE FROM t", {}) == ()
+    with pytest.raises(driver.OperationalError, match="no such column"):
+        connection.columns("SELECT absent FROM t", {})
 
 
 def test_an_error_inside_a_function_arrives_as_itself(connection: Connection) -> None:
@@ -477,7 +530,7 @@ def test_a_reader_is_interrupted_from_another_thread(connection: Connection) -> 
     thread.start()
     try:
         with pytest.raises(driver_errors.InterruptedReadError):
-            connection.all(f"SELECT started(), ({loop})")  # noqa: S608 - written here
+            connection.all(f"SELECT started(), ({loop})")
     finally:
         alive.clear()
         thread.join()

@@ -1,8 +1,7 @@
 -- name: find_small_note
 -- A note for the event loop: its content is NULL when it has more bytes than `inline_max`.
 -- inline: one row by unique key, its content bounded
-SELECT path, version, size_bytes, author, created_at, updated_at,
-  CASE WHEN size_bytes <= :inline_max THEN content END AS content
+SELECT version, CASE WHEN size_bytes <= :inline_max THEN content END AS content
 FROM memory_docs WHERE path = :path;
 
 -- name: find_note

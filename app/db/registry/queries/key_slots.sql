@@ -38,6 +38,19 @@ DELETE FROM key_slots WHERE user_id = :user_id AND is_pending = 1 RETURNING id A
 UPDATE key_slots SET is_pending = 0 WHERE user_id = :user_id AND is_pending = 1
 RETURNING id AS value, label, kind;
 
+-- name: set_slot_label
+-- Names it as its member knows it.
+UPDATE key_slots SET label = :label WHERE id = :slot_id AND user_id = :user_id
+RETURNING id AS value;
+
+-- name: remove_lost_slots
+-- Destroys the slots of sessions and tokens that have ended, or are gone.
+-- scan: the janitor looks at every slot
+DELETE FROM key_slots WHERE kind <> 'recovery' AND is_pending = 0 AND NOT EXISTS (
+  SELECT 1 FROM sessions WHERE sessions.slot_id = key_slots.id
+  AND sessions.revoked_at IS NULL AND sessions.ends_at > :now)
+RETURNING id AS value;
+
 -- name: list_pending_slots
 -- What a change of key has prepared.
 SELECT id, user_id, kind, dek_id, wrapped_dek, label, expires_at, last_used_at, created_at

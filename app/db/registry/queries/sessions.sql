@@ -9,6 +9,16 @@ FROM sessions AS s JOIN users AS u ON u.id = s.user_id
 LEFT JOIN key_slots AS k ON k.id = s.slot_id AND k.revoked_at IS NULL AND k.is_pending = 0
 WHERE s.id = :session_id;
 
+-- name: find_quick_credential
+-- Of find_credential's row what judging a read needs: a third less work for the commonest call.
+-- inline: three rows by primary key, no big column
+SELECT s.user_id, s.kind, s.is_cookie, s.verifier, s.needs_store, s.scopes, s.ends_at,
+  s.last_seen_at, s.revoked_at, u.active, u.encrypted, u.store_state, u.store_generation,
+  k.wrapped_dek
+FROM sessions AS s JOIN users AS u ON u.id = s.user_id
+LEFT JOIN key_slots AS k ON k.id = s.slot_id AND k.revoked_at IS NULL AND k.is_pending = 0
+WHERE s.id = :session_id;
+
 -- name: add_session
 -- A session or API token, known by its verifier alone.
 INSERT INTO sessions (id, user_id, kind, is_cookie, agent_id, is_agent, verifier, slot_id,

@@ -103,6 +103,7 @@ WHERE id = :user_id AND store_state = :store_state RETURNING store_generation AS
 
 -- name: list_moving_stores
 -- Stores out of service.
+-- scan: walks the index of those alone
 SELECT id, username, display_name, role_id, encrypted, kdf_params, kdf_salt, database_password,
   password_hash, dek_id, file_salt, password_is_temporary, pending_dek_id, pending_file_salt,
   lock_number, active, store_state, store_generation, quota_bytes, locale, birthdate, sex, notes,
@@ -127,7 +128,7 @@ WHERE id = :user_id AND store_state = 'rotating' RETURNING version AS value;
 UPDATE users SET database_password = pending_database_password, kdf_params = pending_kdf_params,
   kdf_salt = pending_kdf_salt, dek_id = pending_dek_id, file_salt = pending_file_salt,
   pending_database_password = NULL, pending_kdf_params = NULL, pending_kdf_salt = NULL,
-  pending_dek_id = NULL, pending_file_salt = NULL, password_is_temporary = 0,
+  pending_dek_id = NULL, pending_file_salt = NULL, password_is_temporary = :is_temporary,
   store_state = 'open', store_generation = store_generation + 1, updated_at = :now,
   version = version + 1
 WHERE id = :user_id AND store_state = 'rotating' AND pending_dek_id IS NOT NULL

@@ -10,6 +10,7 @@ WHERE key = :key AND finished_at IS NULL RETURNING key AS value;
 
 -- name: list_open_records
 -- Operations half-done: under way, or left by a crash.
+-- scan: walks the index of those alone
 SELECT key, action, subject, shape, started_at FROM sys_step_records
 WHERE finished_at IS NULL ORDER BY started_at;
 

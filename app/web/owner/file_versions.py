@@ -1,0 +1,92 @@
+"""The history of notes: `/api/file/versions`, `/api/file/restore`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response
+from fastapi import Path as FromPath
+from fastapi import Query as FromQuery
+
+from app.bridge import notes as bridge
+from app.owner import notes, paths, versions
+from app.web import cursors
+from app.web.owner.note_shapes import (
+    PathQuery,
+    RestoreBody,
+    VersionsBody,
+    VersionsQuery,
+    version_json,
+)
+from app.web.owner.note_text import written_response
+from app.web.preconditions import condition_of
+from app.web.routes import Ask, AskDep, StrictRoute
+
+router = APIRouter(route_class=StrictRoute)
+
+
+async def _list(ask: Ask, what: VersionsQuery | VersionsBody) -> dict[str, Any]:
+    ref, before = paths.clean(what.path), cursors.number_of(what.cursor)
+    rows = await bridge.read(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda reader: versions.list_versions(reader, ref.key, before, what.limit + 1),
+    )
+    return cursors.page_of(
+        rows,
+        what.limit,
+        lambda row: version_json(ref.display, row),
+        lambda row: cursors.encode(row.version),
+    )
+
+
+async def _get(ask: Ask, path: str, version: int) -> dict[str, Any]:
+    ref = paths.clean(path)
+    row = await bridge.read(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda reader: versions.get_version(reader, ref.key, version),
+    )
+    return {**version_json(ref.display, row), "content": row.content}
+
+
+@router.get("/api/file/versions")
+async def list_versions(
+    query: Annotated[VersionsQuery, FromQuery()], ask: AskDep
+) -> dict[str, Any]:
+    """A path's history, newest first, also of a deleted note."""
+    return await _list(ask, query)
+
+
+@router.get("/api/file/versions/{version}")
+async def get_version(
+    version: Annotated[int, FromPath(ge=1, lt=1 << 62)],
+    query: Annotated[PathQuery, FromQuery()],
+    ask: AskDep,
+) -> dict[str, Any]:
+    """One version with its text; null there for a deletion."""
+    return await _get(ask, query.path, version)
+
+
+@router.post("/api/file/versions")
+async def versions_by_body(body: VersionsBody, ask: AskDep) -> dict[str, Any]:
+    """As the two calls for versions: a page, or with `version` that one."""
+    if body.version is not None:
+        return await _get(ask, body.path, body.version)
+    return await _list(ask, body)
+
+
+@router.post("/api/file/restore")
+async def restore_file(body: RestoreBody, ask: AskDep) -> Response:
+    """Put an old version back as the newest; also of a deleted note."""
+    ref, condition = paths.clean(body.path), condition_of(ask.request)
+    written = await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda tx: notes.restore_note(tx, ref.key, body.version, ask.caller.author, condition),
+    )
+    return written_response(ref.display, written)

@@ -1,0 +1,181 @@
+"""Notes written: made, replaced, added to, edited, moved, deleted."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Response
+from fastapi import Query as FromQuery
+
+from app.bridge import notes as bridge
+from app.errors import PayloadTooLargeError
+from app.owner import notes, paths, tree
+from app.owner.notes import Condition
+from app.web.descriptions import raw_body
+from app.web.owner.note_shapes import (
+    AppendBody,
+    DeleteBody,
+    DeleteQuery,
+    EditBody,
+    EditFileBody,
+    EditsBody,
+    MoveBody,
+    PathQuery,
+    WriteBody,
+    edits_of,
+    written_json,
+)
+from app.web.owner.note_text import text_of, written_response
+from app.web.preconditions import condition_of
+from app.web.routes import Ask, AskDep, StrictRoute
+from app.web.shapes import Path
+from app.web.strict_json import read_json
+
+router = APIRouter(route_class=StrictRoute)
+
+_WRITTEN: Final[dict[int | str, dict[str, Any]]] = {
+    201: {
+        "description": "It is new.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+_TEXT: Final = ("text/markdown", "text/plain")
+
+
+async def _put(ask: Ask, path: str, text: str) -> Response:
+    ref, condition = paths.clean(path), condition_of(ask.request)
+    size_bytes = len(text.encode())
+    if size_bytes > ask.room.settings.note_bytes_max:
+        raise PayloadTooLargeError
+    written = await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda tx: notes.put_note(tx, ref.key, text, ask.caller.author, condition),
+        adds_bytes=size_bytes,
+    )
+    return written_response(ref.display, written)
+
+
+@router.put("/api/file", openapi_extra=raw_body(*_TEXT), responses=_WRITTEN)
+async def put_file(query: Annotated[PathQuery, FromQuery()], ask: AskDep) -> Response:
+    """Make a note or replace it; `If-Match` guards against a lost update."""
+    return await _put(ask, query.path, await text_of(ask.request, ask.room.settings.note_bytes_max))
+
+
+@router.post("/api/file/write", responses=_WRITTEN)
+async def write_file(body: WriteBody, ask: AskDep) -> Response:
+    """As `PUT /api/file`."""
+    return await _put(ask, body.path, body.content)
+
+
+@router.post(
+    "/api/file/append", openapi_extra=raw_body(*_TEXT, fields=AppendBody), responses=_WRITTEN
+)
+async def append_file(ask: AskDep, path: Annotated[Path | None, FromQuery()] = None) -> Response:
+    """Add a line to a note, making it when it is missing: raw on `?path=`, or as JSON."""
+    size_max = ask.room.settings.note_bytes_max
+    if path is not None:
+        text = await text_of(ask.request, size_max)
+    else:
+        body = await read_json(ask.request, AppendBody)
+        path, text = body.path, body.content
+    ref, condition = paths.clean(path), condition_of(ask.request)
+    written = await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda tx: notes.append_note(tx, ref.key, text, ask.caller.author, condition, size_max),
+        adds_bytes=len(text.encode()),
+    )
+    return written_response(ref.display, written)
+
+
+async def _edit(ask: Ask, path: str, bodies: Sequence[EditBody]) -> Response:
+    ref, condition, edits = paths.clean(path), condition_of(ask.request), edits_of(bodies)
+    size_max = ask.room.settings.note_bytes_max
+    written = await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda tx: notes.edit_note(tx, ref.key, edits, ask.caller.author, condition, size_max),
+        adds_bytes=sum(body.added_bytes for body in bodies),
+    )
+    return written_response(ref.display, written)
+
+
+@router.patch("/api/file")
+async def patch_file(
+    query: Annotated[PathQuery, FromQuery()], body: EditsBody, ask: AskDep
+) -> Response:
+    """Edit a note: all edits or none, each placed in the text as it was."""
+    return await _edit(ask, query.path, body.edits)
+
+
+@router.post("/api/file/edit")
+async def edit_file(body: EditFileBody, ask: AskDep) -> Response:
+    """As `PATCH /api/file`."""
+    return await _edit(ask, body.path, body.edits)
+
+
+async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> None:
+    ref, condition = paths.clean(what.path), condition_of(ask.request)
+    await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda tx: tree.delete_note(
+            tx,
+            ref.key,
+            condition=condition,
+            purge=what.purge,
+            recursive=what.recursive,
+            author=ask.caller.author,
+        ),
+    )
+
+
+@router.delete("/api/file", status_code=204)
+async def delete_file(query: Annotated[DeleteQuery, FromQuery()], ask: AskDep) -> None:
+    """Delete a note, or with `recursive` a folder; with `purge` every version goes too."""
+    await _delete(ask, query)
+
+
+@router.post("/api/file/delete", status_code=204)
+async def delete_file_by_body(body: DeleteBody, ask: AskDep) -> None:
+    """As `DELETE /api/file`."""
+    await _delete(ask, body)
+
+
+@router.post("/api/file/move")
+async def move_file(body: MoveBody, ask: AskDep) -> dict[str, Any]:
+    """Move a note, or with `recursive` a folder, to where nothing stands, inside one root.
+
+    `If-Match` is about the note that moves; what `If-None-Match: *` asks of the other end is
+    always asked.
+    """  # noqa: DOC201 - the words are OpenAPI's
+    source, target = paths.clean(body.source), paths.clean(body.to)
+    condition = condition_of(ask.request)
+    bridge.require_may_write(ask.caller, source)
+    bridge.require_one_root(source, target)
+    if condition.must_not_exist:
+        condition = Condition()
+    moved = await bridge.write(
+        ask.room,
+        ask.caller,
+        ask.call,
+        source,
+        lambda tx: tree.move_note(
+            tx,
+            source.key,
+            target.key,
+            recursive=body.recursive,
+            author=ask.caller.author,
+            condition=condition,
+        ),
+    )
+    items = [written_json(paths.PathRef(source.root, n.path).display, n) for n in moved]
+    return {"items": items}

@@ -1,0 +1,142 @@
+"""The one kind of route: it judges caller, query and body, in this order, before its function."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Depends, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from typing_extensions import override
+
+from app.bridge.callers import Call, Caller
+from app.bridge.network import client_address, network_of
+from app.bridge.strongroom import Strongroom
+from app.web import callers, descriptions
+from app.web.envelope import TRACE_ID
+from app.web.errors import REQUEST_ID
+from app.web.rules import RULES
+from app.web.strict_json import JsonRequest, require_json, require_nothing
+
+_CALLER: Final = "strongroom.caller"
+"""Key of the judged caller in the ASGI scope; absent on a public route."""
+
+
+class StrictRoute(APIRoute):
+    """A route with its rule. There is none without one: making it fails."""
+
+    @override
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        (method,) = options["methods"]
+        self.rule = RULES[f"{method} {path}"]
+        described = descriptions.of_rule(self.rule, options.get("openapi_extra"))
+        options["openapi_extra"] = described
+        options["responses"] = {**descriptions.PROBLEMS, **(options.get("responses") or {})}
+        self._reads_its_body = "requestBody" in described
+        super().__init__(path, endpoint, **options)
+        self._query_names = query_names(self)
+
+    @override
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def judge_and_answer(request: Request) -> Response:
+            strict = JsonRequest(request.scope, request.receive)
+            await self._judge(strict)
+            return await answer(strict)
+
+        return judge_and_answer
+
+    async def _judge(self, request: Request) -> None:
+        if not self.rule.is_public:
+            room = room_of(request)
+            caller = await callers.authenticate(request, room)
+            await callers.require(caller, self.rule, room)
+            callers.note_seen(room, caller)
+            request.scope[_CALLER] = caller
+        require_known_query(request, self._query_names)
+        if self.body_field is not None:
+            await require_json(request)
+        elif not self._reads_its_body and request.method in callers.UNSAFE:
+            await require_nothing(request)
+
+
+def query_names(route: APIRoute) -> frozenset[str]:
+    """The names of a route's own query parameters, those of a query model included."""
+    names: set[str] = set()
+    for field in route.dependant.query_params:
+        kind = field.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            names |= {info.alias or name for name, info in kind.model_fields.items()}
+        else:
+            names.add(field.alias)
+    return frozenset(names)
+
+
+def require_known_query(request: Request, known: frozenset[str]) -> None:
+    """Refuse a query that is no UTF-8, a parameter the route has not, or one that is there twice.
+
+    Raises:
+        RequestValidationError: Nothing of it is repeated in the answer.
+    """
+    raw: bytes = request.scope["query_string"]
+    if not raw:
+        return
+    try:
+        # The framework would put U+FFFD in the place of what it cannot read.
+        raw.decode("ascii")
+        unquote_to_bytes(raw).decode("utf-8")
+    except UnicodeDecodeError:
+        raise RequestValidationError([{"type": "not_utf_8", "loc": ("query",)}]) from None
+    names = [name for name, _ in request.query_params.multi_items()]
+    if len(names) != len(set(names)) or not known.issuperset(names):
+        raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", "")}])
+
+
+def room_of(request: Request) -> Strongroom:
+    """The running service."""
+    room: Strongroom = request.app.state.room
+    return room
+
+
+def call_of(request: Request) -> Call:
+    """The request as the program's record names it."""
+    peer = request.client.host if request.client else None
+    forwarded = ", ".join(request.headers.getlist("x-forwarded-for")) or None
+    address = client_address(peer, forwarded, room_of(request).settings.trusted_proxies)
+    return Call(
+        action=f"{request.method} {request.scope['route'].path}",
+        network=network_of(address),
+        request_id=request.scope.get(REQUEST_ID),
+        trace_id=request.scope.get(TRACE_ID),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request of whoever it may be."""
+
+    request: Request
+    room: Strongroom
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Visit):
+    """One request of a caller whom the route's rule let through."""
+
+    caller: Caller
+
+
+async def _visit(request: Request) -> Visit:
+    return Visit(request, room_of(request), call_of(request))
+
+
+async def _ask(request: Request) -> Ask:
+    return Ask(request, room_of(request), call_of(request), request.scope[_CALLER])
+
+
+VisitDep = Annotated[Visit, Depends(_visit)]
+AskDep = Annotated[Ask, Depends(_ask)]

@@ -1,0 +1,1 @@
+"""What Strongroom costs, as ratios to the bare framework and the bare driver; never a test."""

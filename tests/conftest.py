@@ -1,0 +1,18 @@
+"""What every test has: the option `--long`, and one profile for searches."""
+
+import hypothesis
+import pytest
+
+from tests.support import matrix
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--long`."""
+    parser.addoption("--long", action="store_true", help="Run the full matrices.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose, before any test is collected."""
+    matrix.ask(long=bool(config.getoption("--long")))
+    hypothesis.settings.register_profile("strongroom", deadline=None)
+    hypothesis.settings.load_profile("strongroom")

@@ -1,0 +1,293 @@
+"""Every call as every kind of caller: who is let through, and what the others are told."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import httpx
+import pytest
+
+from app.bridge.api_tokens import SCOPES
+from app.web.rules import RULES
+from tests.support.clients import Client, code_of
+from tests.support.people import People, people_on
+
+EVERYBODY: Final = "everybody"
+SIGNED_IN: Final = "whoever is signed in"
+PERSON: Final = "a person"
+MANAGER: Final = "a person who administers"
+OVERSEER: Final = "who administers, or their token for it"
+
+# Written by hand from the specification, not from the table it is held against.
+OPEN_TO: Final = {
+    "GET /healthz": EVERYBODY,
+    "GET /readyz": EVERYBODY,
+    "GET /api/docs": EVERYBODY,
+    "GET /api/openapi.json": EVERYBODY,
+    "POST /api/setup": EVERYBODY,
+    "POST /api/session": EVERYBODY,
+    "POST /api/invitations/accept": EVERYBODY,
+    "POST /api/recovery": EVERYBODY,
+    "GET /api/session": SIGNED_IN,
+    "DELETE /api/session": SIGNED_IN,
+    "POST /api/session/unlock": PERSON,
+    "POST /api/session/confirm": PERSON,
+    "GET /api/sessions": PERSON,
+    "DELETE /api/sessions": PERSON,
+    "DELETE /api/sessions/{session_id}": PERSON,
+    "GET /api/tokens": PERSON,
+    "POST /api/tokens": PERSON,
+    "DELETE /api/tokens/{token_id}": PERSON,
+    "GET /api/me": "account",
+    "PATCH /api/me": PERSON,
+    "PUT /api/me/password": PERSON,
+    "POST /api/me/recovery-code": PERSON,
+    "POST /api/me/rotate": PERSON,
+    "POST /api/me/lock": PERSON,
+    "GET /api/me/access": PERSON,
+    "GET /api/me/keys": PERSON,
+    "DELETE /api/me/keys/{slot_id}": PERSON,
+    "GET /api/file": "memory:read",
+    "PUT /api/file": SIGNED_IN,
+    "PATCH /api/file": SIGNED_IN,
+    "DELETE /api/file": SIGNED_IN,
+    "POST /api/file/read": "memory:read",
+    "POST /api/file/write": SIGNED_IN,
+    "POST /api/file/append": SIGNED_IN,
+    "POST /api/file/edit": SIGNED_IN,
+    "POST /api/file/delete": SIGNED_IN,
+    "POST /api/file/move": SIGNED_IN,
+    "POST /api/file/list": "memory:read",
+    "POST /api/file/versions": "memory:read",
+    "POST /api/file/restore": SIGNED_IN,
+    "GET /api/files": "memory:read",
+    "GET /api/file/versions": "memory:read",
+    "GET /api/file/versions/{version}": "memory:read",
+    "GET /api/search": "memory:read",
+    "POST /api/search": "memory:read",
+    "POST /api/reports": "reports:write",
+    "GET /api/reports": "reports:read",
+    "GET /api/reports/{home}/{report_id}": "reports:read",
+    "POST /api/reports/{home}/{report_id}/read": "reports:read",
+    "DELETE /api/reports/{home}/{report_id}": "reports:write",
+    "GET /api/admin/users": OVERSEER,
+    "GET /api/admin/users/{user_id}": OVERSEER,
+    "POST /api/admin/users": MANAGER,
+    "PATCH /api/admin/users/{user_id}": MANAGER,
+    "DELETE /api/admin/users/{user_id}": MANAGER,
+    "GET /api/admin/invitations": OVERSEER,
+    "POST /api/admin/invitations": MANAGER,
+    "DELETE /api/admin/invitations/{invitation_id}": MANAGER,
+    "GET /api/admin/roles": OVERSEER,
+    "GET /api/admin/supervision": OVERSEER,
+    "PUT /api/admin/supervision/{subject}/{supervisor}": MANAGER,
+    "DELETE /api/admin/supervision/{subject}/{supervisor}": MANAGER,
+}
+"""Whom each call lets through; a scope's name stands for persons and tokens that have it."""
+
+PLACES: Final = {"home": "own", "version": "1"}
+NOBODY: Final = "01890000-0000-7000-8000-000000000000"
+THROUGH: Final = 422
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
+    """A group on a running service."""
+    with people_on(tmp_path_factory.mktemp("root")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def callers(people: People) -> dict[str, Client]:
+    """Every kind of caller; a token's name is its scope."""
+    found = {
+        "anonymous": people.anonymous(),
+        "member": people.member,
+        "guest": people.add("gil", "guest"),
+        "admin": people.admin,
+        "forged": Client(people.service, "", "", {"Authorization": "Bearer sr_session_x_y"}),
+        "basic": Client(people.service, "", "", {"Authorization": "Basic YW5hOmFuYQ=="}),
+    }
+    left = people.add("dee", "member")
+    found["token of one who left"] = people.token(left, "memory:read")
+    assert people.admin.call(
+        "PATCH", f"/api/admin/users/{left.user_id}", json={"active": False}
+    ).is_success
+    found["one who left"] = left
+    for scope in SCOPES:
+        if scope != "admin":
+            found[f"token {scope}"] = people.token(people.member, scope)
+        found[f"admin's token {scope}"] = people.token(people.admin, scope)
+    return found
+
+
+def knock(client: Client, call: str) -> httpx.Response:
+    """Make a call with something in it that no call takes, so that nothing is ever done."""
+    method, template = call.split()
+    path = template.format_map(
+        {name: PLACES.get(name, NOBODY) for name in RULES_PLACES.get(template, ())}
+    )
+    if method == "GET":
+        return client.call(method, path, params={"no-such-parameter": "1"})
+    if call in RAW:
+        return client.call(method, path, params={"path": "user-memory/x", "nothing": "1"})
+    return client.call(method, path, json={"no-such-field": 1})
+
+
+RAW: Final = {"PUT /api/file", "PATCH /api/file", "DELETE /api/file"}
+RULES_PLACES: Final = {
+    call.split()[1]: [part[1:-1] for part in call.split()[1].split("/") if part.startswith("{")]
+    for call in RULES
+}
+
+
+def expected(caller: str, open_to: str) -> int:
+    """The status by the words above."""
+    if open_to == EVERYBODY:
+        return THROUGH
+    if caller in {"anonymous", "forged", "basic", "one who left", "token of one who left"}:
+        return 401
+    owner, _, scope = caller.rpartition("token ")
+    is_admin = caller == "admin" or owner == "admin's "
+    is_token = "token " in caller
+    passes = {
+        SIGNED_IN: True,
+        PERSON: not is_token,
+        MANAGER: is_admin and not is_token,
+        OVERSEER: is_admin and (not is_token or scope == "admin"),
+    }.get(open_to, not is_token or scope == open_to)
+    return THROUGH if passes else 403
+
+
+def test_the_table_has_every_call() -> None:
+    """A new call must be given its callers here too."""
+    assert sorted(OPEN_TO) == sorted(RULES)
+
+
+# Two of these calls judge a token of their own before anything else.
+@pytest.mark.parametrize("call", sorted(set(OPEN_TO) - {"POST /api/setup"}))
+def test_every_call_lets_through_whom_it_should(call: str, callers: dict[str, Client]) -> None:
+    """401 without a credential that holds, 403 where the route is closed, else the fields count."""
+    seen = {caller: knock(client, call) for caller, client in callers.items()}
+    told = {caller: answer.status_code for caller, answer in seen.items()}
+    wanted = {caller: expected(caller, OPEN_TO[call]) for caller in callers}
+    if call == "POST /api/invitations/accept":
+        wanted = dict.fromkeys(callers, 401)
+    assert told == wanted
+    for caller, answer in seen.items():
+        assert answer.headers["content-type"] == "application/problem+json", caller
+        assert "no-such" not in answer.text, caller
+
+
+@pytest.mark.parametrize(
+    ("caller", "code"),
+    [
+        ("anonymous", "authentication_required"),
+        ("forged", "invalid_credentials"),
+        ("basic", "invalid_credentials"),
+        ("one who left", "invalid_credentials"),
+        ("token of one who left", "invalid_credentials"),
+        ("member", "not_permitted"),
+        ("guest", "not_permitted"),
+        ("admin's token memory:read", "human_session_required"),
+    ],
+)
+def test_a_refusal_says_which(caller: str, code: str, callers: dict[str, Client]) -> None:
+    """By its code; and a 401 says how to come back."""
+    answer = knock(callers[caller], "POST /api/admin/users")
+    assert code_of(answer) == code
+    assert (answer.headers.get("www-authenticate") == "Bearer") == (answer.status_code == 401)
+
+
+WRITES: Final[dict[str, tuple[str, str, dict[str, object]]]] = {
+    "PUT": ("PUT", "/api/file", {}),
+    "write": ("POST", "/api/file/write", {"content": "x"}),
+    "append": ("POST", "/api/file/append", {"content": "x"}),
+    "edit": ("POST", "/api/file/edit", {"edits": [{"old": "x", "new": "x"}]}),
+    "move": ("POST", "/api/file/move", {}),
+    "restore": ("POST", "/api/file/restore", {"version": 1}),
+    "delete": ("POST", "/api/file/delete", {}),
+}
+
+
+def write(client: Client, name: str, root: str) -> int:
+    """Try one of the writes in a root; the status."""
+    method, path, body = WRITES[name]
+    place = f"{root}/written.md"
+    if method == "PUT":
+        return client.put(place, "x").status_code
+    where = {"from": place, "to": f"{root}/moved.md"} if name == "move" else {"path": place}
+    return client.call(method, path, json={**where, **body}).status_code
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_token_writes_only_where_its_scope_reaches(
+    name: str, scope: str, callers: dict[str, Client]
+) -> None:
+    """`memory:write` the member's own memory; nothing that others read by an agent's token."""
+    agent = callers[f"admin's token {scope}"]
+    assert (write(agent, name, "user-memory") == 403) == (scope != "memory:write")
+    assert write(agent, name, "shared-memory") == 403
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_program_of_the_member_may_write_what_others_read(name: str, people: People) -> None:
+    """With `shared:write`, by a token that is no agent's; and then nothing of the member's own."""
+    program = people.token(people.member, "shared:write", is_agent=False)
+    assert write(program, name, "shared-memory") != 403
+    assert write(program, name, "user-memory") == 403
+
+
+def test_an_agent_publishes_nothing(people: People) -> None:
+    """Not even an administrator's: its report can only be its member's own."""
+    agent = people.token(people.admin, "reports:write", "reports:read")
+    body = {"kind": "k", "title": "t", "body": "b", "produced_by": "agent"}
+    assert agent.call("POST", "/api/reports", json=body).status_code == 201
+    shared = agent.call("POST", "/api/reports", json={**body, "audience": "admins"})
+    assert code_of(shared) == "not_permitted"
+    made = people.admin.call("POST", "/api/reports", json={**body, "audience": "admins"})
+    taken = agent.call("DELETE", f"/api/reports/group/{made.json()['id']}")
+    assert code_of(taken) == "not_permitted"
+
+
+def test_the_things_of_another_are_not_there(people: People) -> None:
+    """By id or by path, an administrator finds no more of a member's own than anybody else."""
+    mine = people.member
+    assert mine.put("user-memory/private.md", "mine").is_success
+    body = {"kind": "k", "title": "t", "body": "b", "produced_by": "p"}
+    report = mine.call("POST", "/api/reports", json=body).json()["id"]
+    session = mine.call("GET", "/api/session").json()["session"]["id"]
+    token = mine.call("POST", "/api/tokens", json={"label": "x"}).json()["id"]
+    key = mine.call("GET", "/api/me/keys").json()["items"][0]["id"]
+    calls = [
+        ("GET", "/api/file?path=user-memory/private.md"),
+        ("GET", "/api/file/versions/1?path=user-memory/private.md"),
+        ("DELETE", "/api/file?path=user-memory/private.md"),
+        ("GET", f"/api/reports/own/{report}"),
+        ("GET", f"/api/reports/group/{report}"),
+        ("POST", f"/api/reports/own/{report}/read"),
+        ("DELETE", f"/api/reports/own/{report}"),
+        ("DELETE", f"/api/sessions/{session}"),
+        ("DELETE", f"/api/tokens/{token}"),
+        ("DELETE", f"/api/me/keys/{key}"),
+    ]
+    for stranger in (people.other, people.admin):
+        for method, path in calls:
+            answer = stranger.call(method, path)
+            absent = stranger.call(method, path.replace(report, NOBODY).replace("private", "none"))
+            assert answer.status_code == absent.status_code == 404, path
+            assert code_of(answer) == code_of(absent) == "not_found", path
+    assert mine.call("GET", f"/api/reports/own/{report}").is_success
+    assert mine.call("GET", "/api/session").is_success
+
+
+@pytest.mark.parametrize("call", [call for call in sorted(RULES) if "_id}" in call])
+def test_an_id_that_is_none_is_not_there(call: str, people: People) -> None:
+    """What no id looks like names nothing: 404, as for an id of nobody."""
+    method, template = call.split()
+    for odd in (NOBODY, "x", "%00", "%ff%fe", "..%2f..", "'; DROP TABLE users; --", "\u00e9" * 99):
+        names = {name: PLACES.get(name, odd) for name in RULES_PLACES[template]}
+        more = {"json": {"active": True}} if method == "PATCH" else {}
+        answer = people.admin.call(method, template.format_map(names), **more)
+        assert answer.status_code == 404, odd
+        assert code_of(answer) == "not_found", odd

@@ -1,0 +1,387 @@
+"""What an encrypted member sends is nowhere in clear: not in a file, the log, an answer, a process.
+
+Every private value sent holds one random mark, so that one search finds any of them; a
+number after it tells which call let it out.
+"""
+
+import base64
+import itertools
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from app.web.rules import RULES
+from tests.support.clients import Client, add_member, first_admin
+from tests.support.outside import members, regular_files
+from tests.support.service import PASSWORD, LiveService
+
+MAGIC: Final = b"SQLite format 3\0"
+UNSAFE: Final = {route for route in RULES if not route.startswith("GET ")}
+
+LANDS_IN_THE_GROUP: Final = {
+    "POST /api/setup": {"username", "display_name"},
+    "POST /api/session": {"username", "label", "User-Agent"},
+    "POST /api/invitations/accept": {"username", "display_name"},
+    "POST /api/recovery": {"username"},
+    "PATCH /api/me": {"display_name", "locale"},
+    "POST /api/tokens": {"label", "agent_id", "scopes"},
+    "POST /api/admin/users": {"username", "display_name", "role_id"},
+    "PATCH /api/admin/users/{user_id}": {"display_name", "locale", "birthdate", "sex", "notes"},
+    "POST /api/admin/invitations": {"role_id"},
+}
+"""By design: what all must know before anybody signs in. So do notes under `shared-memory/`,
+and reports to `admins` and `supervisors`. Every other field of every call is private."""
+
+
+class Marks:
+    """Private values, each with the same mark in it."""
+
+    def __init__(self) -> None:
+        self.mark = "m" + secrets.token_hex(12)
+        self._numbers = itertools.count()
+        self.senders: list[str] = []
+
+    def new(self, sender: str) -> str:
+        """One more value, which a call is about to send."""
+        self.senders.append(sender)
+        return f"{self.mark}x{next(self._numbers)}x"
+
+    def forms(self) -> list[bytes]:
+        """The mark as it may stand in bytes."""
+        return forms_of(self.mark)
+
+
+def forms_of(text: str) -> list[bytes]:
+    """A text in each encoding that needs no key: UTF-8 and 16, hex, base64 at any offset."""
+    raw = text.encode()
+    shifted = [base64.b64encode(b"\0" * n + raw)[4 * bool(n) : -4] for n in range(3)]
+    return [
+        raw,
+        text.upper().encode(),
+        text.encode("utf-16-le"),
+        text.encode("utf-16-be"),
+        raw.hex().encode(),
+        raw.hex().upper().encode(),
+        *(part.rstrip(b"=") for part in shifted),
+    ]
+
+
+class Outside:
+    """All that can be looked through from outside the service."""
+
+    def __init__(self, service: LiveService, temporary: Path) -> None:
+        self.service = service
+        self.temporary = temporary
+
+    def where(self, *needles: bytes) -> list[str]:
+        """Places that hold one of these bytes, with what stands around it."""
+        return [
+            f"{place}: {content[max(0, at - 40) : at + 60]!r}"
+            for place, content in self.places()
+            for needle in needles
+            if (at := content.find(needle)) >= 0
+        ]
+
+    def places(self) -> Iterator[tuple[str, bytes]]:
+        """Files of the root and the temporary folder, the log, the processes."""
+        for path in regular_files(self.service.settings.root, self.temporary):
+            yield str(path), path.read_bytes()
+        yield "log", "".join(self.service.log).encode()
+        for process in self._processes():
+            for name in ("cmdline", "environ"):
+                yield f"{process.name}/{name}", (process / name).read_bytes()
+
+    def _processes(self) -> list[Path]:
+        assert self.service.process is not None
+        parent = str(self.service.process.pid)
+        return [
+            path
+            for path in Path("/proc").iterdir()
+            if path.name.isdigit() and (path / "stat").read_text().split()[4] == parent
+        ]
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    """A running service whose temporary files would lie in a folder of their own."""
+    temporary = tmp_path_factory.mktemp("temporary")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        patch.setenv("SQLITE_TMPDIR", str(temporary))
+        with LiveService(tmp_path_factory.mktemp("secrecy")) as service:
+            yield Outside(service, temporary)
+
+
+@pytest.fixture(scope="module")
+def admin(outside: Outside) -> Client:
+    """The first administrator."""
+    return first_admin(outside.service)
+
+
+class Sender:
+    """Makes every call that changes something, with marks wherever a value is private."""
+
+    def __init__(self, admin: Client, marks: Marks) -> None:
+        self.admin = admin
+        self.marks = marks
+        self.called: set[str] = set()
+        self.secrets: list[str] = []
+        """Tokens and codes that the service gave out."""
+        self.headers: dict[str, str] = {}
+
+    def send(self, route: str, wanted: int, *, by_admin: bool = False, **more: Any) -> Any:  # noqa: ANN401 - JSON
+        """Make one call; its answer."""
+        self.called.add(route)
+        method, template = route.split()
+        path = template.format(**more.pop("ids", {}))
+        headers = {**(self.admin.headers if by_admin else self.headers), **more.pop("headers", {})}
+        client = self.admin.service.client
+        answer = client.request(method, path, headers=headers, **more)
+        assert answer.status_code == wanted, (route, answer.text)
+        is_json = answer.content and "json" in answer.headers["content-type"]
+        return answer.json() if is_json else answer.text
+
+    def mark(self, route: str = "") -> str:
+        """One more private value."""
+        return self.marks.new(route)
+
+    def sign_in(self, username: str, password: str) -> None:
+        """Begin a session."""
+        made = self.send(
+            "POST /api/session", 201, json={"username": username, "password": password}
+        )
+        self.secrets.append(made["token"])
+        self.headers = {"Authorization": f"Bearer {made['token']}"}
+
+
+def _account(sender: Sender, password: str) -> str:
+    """From a temporary password to one of the member's own; that, and their id, for later."""
+    body: dict[str, Any] = {"username": "mira", "password": password, "role_id": "member"}
+    user = sender.send("POST /api/admin/users", 201, by_admin=True, json=body)["user"]
+    wrong = {"username": "mira", "password": sender.mark("wrong password")}
+    sender.send("POST /api/session", 401, json=wrong)
+    sender.send("POST /api/setup", 409, json={"setup_token": sender.mark("setup token")})
+    sender.sign_in("mira", password)
+    own = sender.mark("own password")
+    body = {"current_password": password, "new_password": own}
+    made = sender.send("PUT /api/me/password", 200, json=body)
+    sender.secrets.append(made["recovery_code"])
+    sender.send("PATCH /api/me", 200, json={"display_name": "Mira"})
+    sender.send("POST /api/session/confirm", 204, json={"password": own})
+    sender.send("POST /api/session/unlock", 204, json={"password": own})
+    made = sender.send("POST /api/me/recovery-code", 200, json={"password": own})
+    sender.secrets.append(made["recovery_code"])
+    made = sender.send("POST /api/me/rotate", 200, json={"password": own})
+    sender.secrets.append(made["recovery_code"])
+    body = {"username": "mira", "recovery_code": made["recovery_code"]}
+    body["new_password"] = own = sender.mark("recovered password")
+    sender.secrets.append(sender.send("POST /api/recovery", 200, json=body)["recovery_code"])
+    sender.sign_in("mira", own)
+    sender.marks.senders.append(str(user["id"]))
+    return own
+
+
+def _notes(sender: Sender) -> None:
+    """Every call on notes; what is left in the end has versions of all of it."""
+    note, other = (f"user-memory/{sender.mark('path')}.md" for _ in range(2))
+    text = {"content-type": "text/markdown"}
+    at = {"path": note}
+    sender.send("PUT /api/file", 201, params=at, content=sender.mark("PUT"), headers=text)
+    sender.send("POST /api/file/append", 200, params=at, content=sender.mark(), headers=text)
+    line = sender.mark("append")
+    sender.send("POST /api/file/append", 200, json={"path": note, "content": line})
+    edit: dict[str, Any] = {"old": line, "new": sender.mark("edit")}
+    sender.send("PATCH /api/file", 200, params=at, json={"edits": [edit]})
+    edit = {"insert_at_line": 1, "text": sender.mark("edit")}
+    sender.send("POST /api/file/edit", 200, json={"path": note, "edits": [edit]})
+    body = {"path": other, "content": sender.mark("write")}
+    sender.send("POST /api/file/write", 201, json=body)
+    target = f"user-memory/{sender.mark('folder')}/{sender.mark('name')}.md"
+    sender.send("POST /api/file/move", 200, json={"from": other, "to": target})
+    sender.send("POST /api/file/restore", 201, json={"path": other, "version": 1})
+    sender.send("POST /api/file/delete", 204, json={"path": other})
+    sender.send("DELETE /api/file", 204, params={"path": target, "purge": True})
+    for route in ("GET /api/file", "GET /api/file/versions"):
+        sender.send(route, 200, params=at)
+    sender.send("GET /api/files", 404, params=at)
+    for route in ("POST /api/file/read", "POST /api/file/versions"):
+        sender.send(route, 200, json=at)
+    sender.send("POST /api/file/list", 404, json={"path": f"user-memory/{sender.mark()}"})
+    sender.send("GET /api/search", 200, params={"q": sender.mark("search")})
+    sender.send("POST /api/search", 200, json={"q": line})
+
+
+def _reports(sender: Sender) -> None:
+    """A report of the member's own, in every field."""
+    words = ("kind", "title", "body", "produced_by", "summary", "run_id")
+    body: dict[str, Any] = {name: sender.mark(name) for name in words}
+    body["metadata"] = {sender.mark("metadata"): 1}
+    body["subject_user_id"] = sender.mark("subject")
+    kept = sender.send("POST /api/reports", 201, json=body)
+    gone = sender.send("POST /api/reports", 201, json=body)
+    ids = {"home": "own", "report_id": kept["id"]}
+    sender.send("POST /api/reports/{home}/{report_id}/read", 200, ids=ids)
+    ids = {"home": "own", "report_id": gone["id"]}
+    sender.send("DELETE /api/reports/{home}/{report_id}", 204, ids=ids)
+    sender.send("GET /api/reports", 200, params={"kind": body["kind"]})
+
+
+def _credentials(sender: Sender, password: str) -> None:
+    """Sessions and tokens made and ended; the last call is a sign-out."""
+    made = [
+        sender.send("POST /api/tokens", 201, json={"scopes": ["memory:read"]}) for _ in range(2)
+    ]
+    sender.secrets += [each["token"] for each in made]
+    sender.send("DELETE /api/tokens/{token_id}", 204, ids={"token_id": made[0]["id"]})
+    keys = sender.send("GET /api/me/keys", 200)["items"]
+    slot = next(key for key in keys if key["kind"] == "token")
+    sender.send("DELETE /api/me/keys/{slot_id}", 204, ids={"slot_id": slot["id"]})
+    first = sender.headers
+    sender.sign_in("mira", password)
+    sender.sign_in("mira", password)
+    listed = sender.send("GET /api/sessions", 200)["items"]
+    ended = next(each for each in listed if not each["current"])
+    sender.send("DELETE /api/sessions/{session_id}", 204, ids={"session_id": ended["id"]})
+    sender.send("DELETE /api/sessions", 204, params={"others": True})
+    sender.send("POST /api/me/lock", 204)
+    sender.send("GET /api/session", 401, headers=first)
+    sender.send("DELETE /api/session", 204)
+
+
+def _administration(sender: Sender) -> None:
+    """What an administrator does to others, whose passwords are private as well."""
+    json_of = {"role_id": "member"}
+    made = sender.send("POST /api/admin/invitations", 201, by_admin=True, json=json_of)
+    body = {"token": made["token"], "username": "ivo", "password": sender.mark("invited")}
+    ivo = sender.send("POST /api/invitations/accept", 201, json=body)
+    sender.secrets += [made["token"], ivo["recovery_code"]]
+    body["token"] = sender.mark("invitation")
+    sender.send("POST /api/invitations/accept", 401, json=body)
+    made = sender.send("POST /api/admin/invitations", 201, by_admin=True, json=json_of)
+    ids = {"invitation_id": made["id"]}
+    sender.send("DELETE /api/admin/invitations/{invitation_id}", 204, by_admin=True, ids=ids)
+    plain: dict[str, Any] = {
+        "username": "pia",
+        "password": PASSWORD,
+        "role_id": "member",
+        "encrypted": False,
+    }
+    pia = sender.send("POST /api/admin/users", 201, by_admin=True, json=plain)["user"]
+    body = {"password": sender.mark("password of a plain member")}
+    ids = {"user_id": pia["id"]}
+    sender.send("PATCH /api/admin/users/{user_id}", 200, by_admin=True, ids=ids, json=body)
+    ids = {"user_id": ivo["user"]["id"]}
+    sender.send("PATCH /api/admin/users/{user_id}", 409, by_admin=True, ids=ids, json=body)
+    edge = {"subject": pia["id"], "supervisor": ivo["user"]["id"]}
+    for method in ("PUT", "DELETE"):
+        route = f"{method} /api/admin/supervision/{{subject}}/{{supervisor}}"
+        sender.send(route, 204, by_admin=True, ids=edge)
+    sender.send("DELETE /api/admin/users/{user_id}", 200, by_admin=True, ids=ids)
+
+
+def _answers_to(admin: Client, user_id: str) -> Iterator[tuple[str, str]]:
+    """Everything an administrator can read."""
+    ids = {"user_id": user_id, "home": "group", "report_id": user_id, "version": 1}
+    for route in (route for route in RULES if route.startswith("GET ")):
+        path = route.removeprefix("GET ").format(**ids)
+        for params in ({}, {"path": "user-memory"}, {"q": "m"}, {"home": "group"}):
+            answer = admin.call("GET", path, params=params)
+            yield f"{route} {params}", answer.text + str(answer.headers)
+
+
+def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> None:
+    """No private value gets out of the member's store, through any call that changes something."""
+    sender = Sender(admin, Marks())
+    password = _account(sender, sender.mark("temporary password"))
+    user_id = sender.marks.senders[-1]
+    _notes(sender)
+    _reports(sender)
+    _credentials(sender, password)
+    _administration(sender)
+    assert sender.called >= UNSAFE, UNSAFE - sender.called
+    needles = sender.marks.forms()
+    for secret in sender.secrets:
+        last = secret.split("_", 3)[-1]  # of a token, its secret
+        assert len(last) > 16
+        needles += [last.encode(), last.replace("-", "").encode()]
+    assert outside.where(*needles) == []
+    assert sender.marks.mark not in "".join(found for _, found in _answers_to(admin, user_id))
+
+
+PLACES: Final = ("query", "header", "body", "json", "path", "credential")
+
+
+def _misplaced(place: str, value: str) -> dict[str, Any]:
+    match place:
+        case "query":
+            return {"params": {value: value, "path": f"user-memory/{value}"}}
+        case "header":
+            return {"headers": {f"X-{value}": value, "If-Match": value, "Cookie": value}}
+        case "body":
+            return {"content": f'{{"{value}": {value}'.encode()}
+        case "json":
+            return {"json": {value: value, "path": f"{value}\0", "password": [value]}}
+        case "credential":
+            return {"headers": {"Authorization": f"Bearer sr_session_{value}_{value}"}}
+        case _:
+            return {}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_refused_leaves_no_trace_and_never_comes_back(
+    outside: Outside, admin: Client, place: str
+) -> None:
+    """Whatever is sent to any route and refused stands in no file, no log and no answer."""
+    marks = Marks()
+    for route in RULES:
+        method, template = route.split()
+        value = marks.new(route)
+        named = value if place == "path" else "nothing"
+        names = ("user_id", "session_id", "token_id", "slot_id", "invitation_id", "report_id")
+        ids = {**dict.fromkeys((*names, "home", "version", "subject", "supervisor"), named)}
+        sent = _misplaced(place, value)
+        headers = {**admin.headers, **sent.pop("headers", {})}
+        path = template.format(**ids)
+        answer = outside.service.client.request(method, path, headers=headers, **sent)
+        ends_session = route in {"DELETE /api/session", "POST /api/me/lock"}
+        if ends_session:
+            admin.sign_in()
+        if place == "credential" and not RULES[route].is_public:
+            assert answer.status_code == 401, (route, answer.text)
+        assert answer.status_code < 500, (route, answer.text)
+        assert marks.mark not in answer.text + str(answer.headers), route
+    assert outside.where(*marks.forms()) == []
+
+
+def test_a_cleartext_member_has_a_plain_file_and_is_nowhere_else(
+    outside: Outside, admin: Client
+) -> None:
+    """What a member without encryption writes stands in their own file alone."""
+    marks = Marks()
+    paul = add_member(admin, "paul", encrypted=False)
+    assert paul.put("user-memory/n.md", marks.new("note")).status_code == 201
+    file = outside.service.settings.user_file(members(outside.service.settings)["paul"].id)
+    assert file.read_bytes()[: len(MAGIC)] == MAGIC
+    places = [place.partition(":")[0] for place in outside.where(marks.mark.encode())]
+    assert places
+    assert all(place.startswith(str(file)) for place in places)
+
+
+def test_an_encrypted_file_does_not_look_like_a_database(outside: Outside, admin: Client) -> None:
+    """Of a member's file nothing but its size can be told."""
+    uma = add_member(admin, "uma")
+    assert uma.put("user-memory/n.md", "word " * 1000).status_code == 201
+    assert uma.call("POST", "/api/me/lock").status_code == 204
+    content = outside.service.settings.user_file(members(outside.service.settings)["uma"].id)
+    raw = content.read_bytes()
+    assert b"SQLite" not in raw
+    assert b"CREATE TABLE" not in raw
+    assert max(raw.count(value) for value in range(256)) < 2 * len(raw) / 256
+
+
+def test_no_call_names_a_private_field_as_one_that_lands_in_the_group() -> None:
+    """The list of what lands in the registry by design names routes that are there."""
+    assert LANDS_IN_THE_GROUP.keys() <= UNSAFE
