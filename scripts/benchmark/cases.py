@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
-import subprocess
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from app.bridge import layout, start
 from app.clock import system_clock
@@ -18,12 +18,14 @@ from app.crypto.kdf import KdfParams
 from app.crypto.keys import Key
 from app.db import files
 from app.db.context import Actor
+from app.db.files import Connection
 from app.db.owner import statements
-from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.owner import notes
-from app.settings import PROJECT_FOLDER, Settings
+from app.db.owner.store import MEMBER_BUCKETS, OwnerReader, OwnerTransactor
+from app.owner import identity, notes
+from app.settings import Settings
 from scripts.benchmark.meter import Figures, Load, Stream, request
 from scripts.benchmark.servers import Server, Strongroom
+from tests.support.schema_files import made_by
 
 MANY: Final = 16
 """Connections, and stores, of the crowded cases."""
@@ -33,6 +35,7 @@ _BODIES: Final = 8
 _SEARCHED: Final = 2_000
 _ACTOR: Final = Actor("human", "bench", "bench")
 _DESCRIPTORS: Final = 256
+_NICENESS: Final = 10
 
 
 class Aim(NamedTuple):
@@ -94,13 +97,17 @@ class Bench:
         self.report.figures += found
         return found
 
-    def aim(self, name: str, measured: float, bound: float, *, at_least: bool, unit: str = "") -> None:
+    def aim(
+        self, name: str, measured: float, bound: float, *, at_least: bool, unit: str = ""
+    ) -> None:
         """Put a promise on record."""
         self.report.aims.append(Aim(name, measured, bound, at_least, unit))
 
 
 @contextlib.contextmanager
-def furnished(root: Path, load: Load, reference: Server, effort: Effort, report: Report) -> Iterator[Bench]:
+def furnished(
+    root: Path, load: Load, reference: Server, effort: Effort, report: Report
+) -> Iterator[Bench]:
     """A room at cheap key derivation, with sixteen members who each have the note.
 
     Yields:
@@ -170,27 +177,36 @@ def search(bench: Bench) -> None:
     """(c): two words, in two thousand notes."""
     token = bench.tokens[1]
     made = [
-        request("PUT", f"/api/file?path=user-memory/{n % 50}/{n}.md", token, f"topic{n % 97} {n} {_TEXT}")
+        request(
+            "PUT",
+            f"/api/file?path=user-memory/{n % 50}/{n}.md",
+            token,
+            f"topic{n % 97} {n} {_TEXT}",
+        )
         for n in range(_SEARCHED)
     ]
     [met] = bench.load.run([Stream(bench.room, made, MANY, once=True)], 600)
     if met["errors"]:
         raise RuntimeError(met["errors"])
-    asked = [request("GET", f"/api/search?q=topic{n}+word&scope=own&limit=10", token) for n in range(97)]
-    bench.side_by_side(
-        {f"c: search at {n}": Stream(bench.room, asked, n) for n in (1, MANY)}
-    )
+    asked = [
+        request("GET", f"/api/search?q=topic{n}+word&scope=own&limit=10", token) for n in range(97)
+    ]
+    bench.side_by_side({f"c: search at {n}": Stream(bench.room, asked, n) for n in (1, MANY)})
 
 
 def driver(bench: Bench) -> None:
     """(f): the read and the commit of (a) and (b), in a loop."""
     path = bench.room.settings.database / "driver.bench"
     key = Key(bytes(range(32)))
-    files.create(path, key, layout.MEMBER_KIND, system_clock, lambda _: None)
+    files.create(path, key, layout.MEMBER_KIND, system_clock, _own)
     ask = request("GET", NOTE, bench.tokens[0])
     with (
-        closing(files.open_handle(path, key, layout.MEMBER_KIND, system_clock, reader=False)) as writer,
-        closing(files.open_handle(path, key, layout.MEMBER_KIND, system_clock, reader=True)) as reader,
+        closing(
+            files.open_handle(path, key, layout.MEMBER_KIND, system_clock, reader=False)
+        ) as writer,
+        closing(
+            files.open_handle(path, key, layout.MEMBER_KIND, system_clock, reader=True)
+        ) as reader,
     ):
         turns = iter(range(1_000_000))
 
@@ -216,6 +232,10 @@ def driver(bench: Bench) -> None:
     bench.report.figures += [figures[0], over[0], figures[1], over[1]]
 
 
+def _own(connection: Connection) -> None:
+    identity.set_identity(OwnerTransactor(connection), "bench", None)
+
+
 def loop(figures: Figures, work: Callable[[], object], seconds: float) -> None:
     """Add a round of doing something again and again, in this process."""
     began, spent = time.perf_counter(), time.process_time()
@@ -236,7 +256,7 @@ def memory(bench: Bench) -> None:
     tokens = bench.tokens + add_members(bench.room, bench.admin, range(MANY, bench.effort.members))
     made = [request("PUT", NOTE, token, _TEXT) for token in tokens[MANY:]]
     [met] = bench.load.run([Stream(bench.room, made, MANY, once=True)], 600)
-    bench.room.kill()
+    bench.room.end()
     asked = [request("GET", NOTE, token) for token in tokens]
     with Strongroom(settings, descriptors=_DESCRIPTORS) as room:
         [met] = bench.load.run([Stream(room, asked, MANY, once=True)], 600)
@@ -263,10 +283,18 @@ def sign_in(root: Path, report: Report, effort: Effort) -> None:
     start.prepare(settings)
     params = asyncio.run(_cost(settings))
     ours, alone = Figures("d: sign in", 1), Figures("g: one Argon2id", 1)
-    with Strongroom(settings, is_cheap=False) as room:
+
+    def derive() -> None:
+        kdf.derive("bench", bytes(kdf.SALT_BYTES), params).zero()
+
+    # As nice as the server's own derivations, or whatever else runs would count for it.
+    with (
+        Strongroom(settings, is_cheap=False) as room,
+        ThreadPoolExecutor(1, initializer=lambda: os.nice(_NICENESS)) as thread,
+    ):
         room.set_up()
         for _ in range(effort.derivations):
-            once(alone, lambda: kdf.derive("bench", bytes(kdf.SALT_BYTES), params).zero())
+            once(alone, lambda: thread.submit(derive).result())
             once(ours, lambda: room.sign_in("admin"))
     report.figures += [ours, alone]
     longer = 1 / ours.ratio_to(alone)
@@ -294,6 +322,7 @@ async def _cost(settings: Settings) -> KdfParams:
 
 def schema(report: Report) -> None:
     """How much SQL every opening of a member's store parses."""
+    size = sum(len(sql) for sql in made_by(*MEMBER_BUCKETS).values())
     report.aims.append(
-        Aim("schema of a member's store", files.schema_bytes(layout.MEMBER_KIND, system_clock) / 1024, 80, at_least=False, unit="KiB")
+        Aim("schema of a member's store", size / 1024, 80, at_least=False, unit="KiB")
     )

@@ -4,6 +4,7 @@ One JSON object a line on standard input is one run; one on standard output is i
 """
 
 import asyncio
+import functools
 import itertools
 import json
 import os
@@ -101,11 +102,8 @@ async def _run_stream(stream: dict[str, Any], until: float) -> dict[str, Any]:
     for number in range(connections):
         own = requests[number::connections] or requests
         turn = iter(own) if stream["once"] else itertools.cycle(own)
-        _, connection = await loop.create_connection(
-            lambda turn=turn: Connection(turn, until, outcome),  # type: ignore[misc] - default argument
-            "127.0.0.1",
-            stream["port"],
-        )
+        make = functools.partial(Connection, turn, until, outcome)
+        _, connection = await loop.create_connection(make, "127.0.0.1", stream["port"])
         made.append(connection)
     await asyncio.gather(*(connection.done for connection in made))
     return {

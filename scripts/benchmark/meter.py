@@ -117,7 +117,10 @@ class Load:
         self._process.communicate()
 
     def run(self, streams: Iterable[Stream], seconds: float) -> list[dict[str, Any]]:
-        """Run streams at the same time; what each met.
+        """Run streams at the same time.
+
+        Returns:
+            What each met: `seconds`, `micros` and `errors`.
 
         Raises:
             RuntimeError: The load ended.
@@ -134,7 +137,9 @@ class Load:
         found: list[dict[str, Any]] = json.loads(line)
         return found
 
-    def measure(self, figures: Figures, stream: Stream, seconds: float, beside: Sequence[Stream] = ()) -> None:
+    def measure(
+        self, figures: Figures, stream: Stream, seconds: float, beside: Sequence[Stream] = ()
+    ) -> None:
         """Add one round to a case's figures, other streams running beside it."""
         before = stream.server.cpu_s
         met = self.run([stream, *beside], seconds)[0]

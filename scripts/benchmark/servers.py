@@ -1,5 +1,6 @@
 """Servers in processes of their own, on a core of their own, and what they cost."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
+
+from typing_extensions import override
 
 from app.settings import PROJECT_FOLDER, Settings
 
@@ -58,7 +61,12 @@ class Server:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        os.killpg(self._process.pid, signal.SIGKILL)
+        self.end()
+
+    def end(self) -> None:
+        """Kill it now."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def _await(self, event: str) -> dict[str, Any]:
@@ -113,6 +121,7 @@ class Strongroom(Server):
         true = ["-P", "-m", "app", "serve", "--root", str(settings.root), "--port", "0"]
         super().__init__([sys.executable, *(cheap if is_cheap else true)], descriptors=descriptors)
 
+    @override
     def __enter__(self) -> Self:
         super().__enter__()
         self.pid = self._await("worker_started")["worker_pid"]
