@@ -136,10 +136,11 @@ async def _close_and_write(
     actor: Actor,
 ) -> AccountRow:
     """Write with the store closed everywhere: one that is not let go changes nothing."""
+    registry = room.stores.registry
     async with taken(room, member.id, member.lock_number, "closing", actor):
-        row = await room.stores.registry.write(write, actor)
-    await room.stores.registry.checkpoint()
-    return row
+        await registry.write(write, actor)
+    await registry.checkpoint()
+    return await registry.read(lambda reader: accounts.get(reader, member.id))
 
 
 @uncut

@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -12,6 +13,7 @@ LOCAL: Final = "local"
 """A client without an address, as one on the control socket."""
 
 
+@lru_cache(maxsize=1024)
 def network_of(address: str | None) -> str:
     """The /24 or /64 of an address; `local` for none or one that cannot be read."""
     found = _read(address)
@@ -35,6 +37,8 @@ def client_address(
         It; None when the connection has none, as on a socket of this box.
     """
     networks = [ipaddress.ip_network(text) for text in trusted]
+    if not networks:
+        return peer
     address = peer
     for hop in reversed((forwarded_for or "").split(",")):
         # A proxy's word counts for the hop before it, and only if it is an address.

@@ -73,6 +73,8 @@ def run_worker(
     """
     import uvicorn  # noqa: PLC0415 - 0.15 s that no other command should wait
 
+    from app.web.wire import StrictHttp  # noqa: PLC0415 - likewise
+
     telemetry.configure(worker=index)
     supervisor.confine_process()
     lock = FileLock(settings.workers_lock_file)
@@ -80,7 +82,7 @@ def run_worker(
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(settings),
-            http="httptools",
+            http=StrictHttp,
             loop="uvloop",
             ws="none",
             lifespan="on",

@@ -27,12 +27,13 @@ _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
 _HEADERS_MAX: Final = 64 * 1024
 """Bytes of all header names and values together."""
 
-_SECURITY: Final = (
+SECURITY: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'"),
     (b"cache-control", b"private, no-cache"),
 )
+"""What every answer tells a browser."""
 
 
 class Envelope:
@@ -133,7 +134,7 @@ class _Exchange:
     def _signed(self, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         """The head's headers and what every answer has; a list of its own, for some are shared."""
         self.has_begun = True
-        return [*headers, self._signature, *_SECURITY]
+        return [*headers, self._signature, *SECURITY]
 
 
 def _judge_headers(scope: Scope, limit: int) -> None:

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmark import cases
+from scripts.benchmark import cases, costs
 from scripts.benchmark.cases import Report
 from scripts.benchmark.meter import Load
 from scripts.benchmark.servers import pin_to_first_core, reference
@@ -18,8 +18,8 @@ CASES: Final = {
     "read": cases.read,
     "write": cases.write,
     "search": cases.search,
-    "driver": cases.driver,
-    "memory": cases.memory,
+    "driver": costs.driver,
+    "memory": costs.memory,
 }
 """Those that share one furnished room; the last ends it."""
 SIGN_IN: Final = "sign-in"
@@ -53,8 +53,8 @@ def main(
         if SIGN_IN in wanted:
             root = Path(folder, "true")
             root.mkdir()
-            cases.sign_in(root, report, effort)
-    cases.schema(report)
+            costs.sign_in(root, report, effort)
+    costs.schema(report)
     if as_json:
         typer.echo(json.dumps(_to_dict(report), indent=2))
     else:

@@ -712,8 +712,13 @@ def raw_call(people: People, head: bytes, body: bytes = b"") -> bytes:
     ],
 )
 def test_no_oddity_on_the_wire_is_a_fault_of_ours(head: bytes, people: People) -> None:
-    """Whatever bytes come, the answer is a refusal."""
-    assert raw_call(people, head).startswith(b"HTTP/1.1 4")
+    """Whatever bytes come, the answer is a problem like any other, by the server itself too."""
+    answer = raw_call(people, head)
+    assert answer.startswith(b"HTTP/1.1 4")
+    assert b"content-type: application/problem+json\r\n" in answer
+    assert answer.count(b"x-request-id: ") == 1
+    assert answer.count(b"x-content-type-options: nosniff") == 1
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] in CODES
 
 
 def test_a_client_that_leaves_is_no_fault_of_ours(people: People) -> None:

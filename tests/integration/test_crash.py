@@ -18,7 +18,7 @@ from tests.support.service import PASSWORD, LiveService
 
 LOG: Final = "user-memory/log.md"
 KEPT: Final = "user-memory/kept.md"
-LONGEST_S: Final = 0.8
+LONGEST_S: Final = 0.6
 
 
 class Cut(Exception):  # noqa: N818 - not an error: what the test is for
@@ -213,7 +213,7 @@ def test_a_start_that_is_killed_is_made_good_by_the_next(admin: Client) -> None:
     with pytest.raises(httpx.TransportError):
         eva.call("POST", "/api/me/rotate", json={"password": PASSWORD})
     admin.service.kill()
-    for delay_s in chosen([0.3, 0.6], [0.1 * n for n in range(15)]):
+    for delay_s in chosen([0.4], [0.1 * n for n in range(15)]):
         process = admin.service.spawn()
         time.sleep(delay_s)
         admin.service.kill()

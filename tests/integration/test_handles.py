@@ -106,7 +106,7 @@ def test_every_member_is_served_under_a_limit_of_descriptors(service: LiveServic
 
 def test_descriptors_stay_flat_however_often_stores_come_and_go(service: LiveService) -> None:
     """A second and third round over all members hold no more open than the first."""
-    names = _names(service)[:100]
+    names = _names(service)[:60]
 
     async def serve_rounds() -> list[int]:
         async with _client(service) as client:
@@ -135,7 +135,7 @@ def test_no_descriptor_of_a_file_that_is_gone_stays_open(service: LiveService) -
 
 def test_a_lack_of_descriptors_never_reads_as_a_missing_store(tmp_path: Path) -> None:
     """With a budget beyond what the system gives, the answer is 503 and passes by itself."""
-    root = _made(tmp_path, 40)
+    root = _made(tmp_path, 24)
     with LiveService(root, descriptors=72, handle_budget=10_000) as service:
 
         async def burst() -> Counter[str]:

@@ -176,7 +176,7 @@ def test_many_wraps_made_and_destroyed_leave_none_behind(admin: Client) -> None:
     """However the registry's pages were split and merged meanwhile, no copy of a wrap stays."""
     member = add_member(admin, "many")
     settings = admin.service.settings
-    (count,) = chosen([60], [400])
+    (count,) = chosen([40], [400])
     seen: set[bytes] = set()
     for _ in range(3):
         sessions = [member.service.sign_in("many") for _ in range(count)]

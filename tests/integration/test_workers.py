@@ -145,7 +145,10 @@ def test_what_ends_a_store_s_use_holds_in_every_worker_at_once(
     assert set(_read_by_all(member)) == {wanted}
 
 
-@pytest.mark.parametrize("end", ENDINGS[1:], ids=lambda end: end.__name__.strip("_"))
+BUSY: Final = chosen((_deactivate, _erase, _rotate, _lock), ENDINGS[1:])
+
+
+@pytest.mark.parametrize("end", BUSY, ids=lambda end: end.__name__.strip("_"))
 def test_what_ends_a_store_s_use_does_so_amid_writes(
     admin: Client, end: Callable[[Client, Client], int]
 ) -> None:
@@ -167,7 +170,7 @@ def test_what_ends_a_store_s_use_does_so_amid_writes(
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         writing = [pool.submit(write, thread) for thread in range(8)]
-        assert eventually(lambda: len(acknowledged) >= 50)
+        assert eventually(lambda: len(acknowledged) >= 30)
         try:
             wanted = end(admin, member)
         finally:
@@ -191,7 +194,7 @@ def test_writers_of_two_workers_share_one_store_fairly(admin: Client) -> None:
         with httpx.Client(
             base_url=admin.service.client.base_url, timeout=60, trust_env=False
         ) as client:
-            for number in range(25):
+            for number in range(20):
                 began = time.monotonic()
                 answer = client.put(
                     "/api/file",
@@ -202,10 +205,10 @@ def test_writers_of_two_workers_share_one_store_fairly(admin: Client) -> None:
                 assert answer.status_code == 201, answer.text
                 took = max(took, time.monotonic() - began)
         slowest.append(took)
-        return 25
+        return 20
 
-    with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        assert sum(pool.map(write, range(12))) == 300
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(write, range(8))) == 160
     assert max(slowest) < 5, slowest
 
 
@@ -221,7 +224,7 @@ def test_a_worker_that_dies_is_replaced_and_its_work_is_kept(admin: Client) -> N
                     return f"line {number}"
             return ""
 
-        writing = [pool.submit(write, number) for number in range(200)]
+        writing = [pool.submit(write, number) for number in range(120)]
         os.kill(before[0], signal.SIGKILL)
         answered = {each.result() for each in writing} - {""}
     assert eventually(lambda: len(_answering(admin.service)) == 2)
@@ -260,7 +263,7 @@ def test_a_stop_finishes_the_writes_in_flight(alone: Client) -> None:
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         writing = [pool.submit(write, thread) for thread in range(8)]
-        assert eventually(lambda: len(acknowledged) > 100)
+        assert eventually(lambda: len(acknowledged) > 60)
         began = time.monotonic()
         assert service.stop() == 0
         assert time.monotonic() - began < service.settings.stop_s

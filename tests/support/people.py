@@ -45,7 +45,10 @@ class People:
 
 @contextlib.contextmanager
 def people_on(root: Path, **chosen: float | str | None) -> Iterator[People]:
-    """Start a service on a root, and have the group there; any setting may be chosen by name."""
+    """Have the group on a running service; any setting may be chosen by name.
+
+    In the end it is stopped in order.
+    """
     with LiveService(root, **chosen) as service:  # type: ignore[arg-type] # settings by name alone
         public = service.settings.public_url
         if public is not None:
@@ -53,3 +56,4 @@ def people_on(root: Path, **chosen: float | str | None) -> Iterator[People]:
         admin = first_admin(service)
         assert admin.username == ADMIN
         yield People(service, admin, add_member(admin, "ben"), add_member(admin, "cyd"))
+        assert service.stop() == 0, service.log
