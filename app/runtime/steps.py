@@ -18,9 +18,7 @@ BUILD: Final = version("strongroom")
 Outcome = Literal["done", "undone"]
 
 
-def begin(
-    tx: RuntimeTransactor, key: str, action: str, subject: str, shape: Sequence[str]
-) -> None:
+def begin(tx: RuntimeTransactor, key: str, action: str, subject: str, shape: Sequence[str]) -> None:
     """Record that an operation begins.
 
     Args:

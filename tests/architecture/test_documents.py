@@ -62,14 +62,16 @@ def test_every_error_code_has_a_sentence() -> None:
 
 def test_the_readme_session_works_as_typed(tmp_path: Path) -> None:
     """Set-up, sign-in, a note written and read, each line as a newcomer would paste it."""
-    block = next(b for b in re.findall(r"```sh\n(.*?)```", _text("README.md"), re.S) if "curl" in b)
+    block = next(
+        b for b in re.findall(r"```sh\n(.*?)```", _text("README.md"), re.DOTALL) if "curl" in b
+    )
     lines = block.strip().splitlines()
     assert len(lines) == 4
     with LiveService(tmp_path) as service:
         outputs = []
         for line in lines:
-            done = subprocess.run(
-                ["sh", "-c", line.replace(_ORIGIN, str(service.client.base_url).rstrip("/"))],
+            done = subprocess.run(  # noqa: S603 - the line is the README's own
+                ["/bin/sh", "-c", line.replace(_ORIGIN, str(service.client.base_url).rstrip("/"))],
                 cwd=tmp_path,
                 capture_output=True,
                 text=True,

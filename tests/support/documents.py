@@ -13,7 +13,9 @@ from app.web.rules import RULES, Rule
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _BLOCK: Final = re.compile(r"<!-- made: ([a-z-]+) -->\n(.*?)<!-- end -->", re.DOTALL)
-_COLUMN: Final = re.compile(r"^  ([a-z_]+) (?:TEXT|INTEGER|BLOB)\b[^\n]*?(?:-- (.+))?$", re.M)
+_COLUMN: Final = re.compile(
+    r"^  ([a-z_]+) (?:TEXT|INTEGER|BLOB)\b[^\n]*?(?:-- (.+))?$", re.MULTILINE
+)
 _TABLE: Final = re.compile(r"^CREATE TABLE (\w+) \((.*?)^\)", re.MULTILINE | re.DOTALL)
 _TOP: Final = ("app", "tests", "scripts")
 

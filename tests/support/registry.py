@@ -30,7 +30,7 @@ def add_member(
         username=username,
         role_id=RoleId(role_id),
         lock_number=number,
-        **secret,  # type: ignore[arg-type]  # one of two sets of fields
+        **secret,
     )
     return accounts.add(tx, new)
 
