@@ -12,12 +12,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Final, Self
 
-from argon2.exceptions import VerifyMismatchError
+from argon2.exceptions import HashingError, VerificationError, VerifyMismatchError
 from argon2.low_level import Type, hash_secret, hash_secret_raw, verify_secret
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.crypto.keys import KEY_BYTES, Key
+from app.errors import OverloadedError
 
 SALT_BYTES: Final = 16
 PASSWORD_LENGTH_MAX: Final = 1024
@@ -155,7 +156,7 @@ def derive(password: str, salt: bytes, params: KdfParams) -> Key:
 
     Raises:
         ValueError: The password cannot be one (see `normalize`), or the salt is not 16 bytes.
-        argon2.exceptions.HashingError: The memory is not to be had, or the parameters
+        OverloadedError: The memory is not to be had, or the parameters
             are none.
     """
     if len(salt) != SALT_BYTES:
@@ -186,17 +187,20 @@ def hash_verifier(password: str, params: KdfParams) -> bytes:
 
     Raises:
         ValueError: The password cannot be one (see `normalize`).
-        argon2.exceptions.HashingError: As for `derive`.
+        OverloadedError: As for `derive`.
     """
-    return hash_secret(
-        normalize(password),
-        new_salt(),
-        params.time_cost,
-        params.memory_kib,
-        params.lanes,
-        KEY_BYTES,
-        Type.ID,
-    )
+    try:
+        return hash_secret(
+            normalize(password),
+            new_salt(),
+            params.time_cost,
+            params.memory_kib,
+            params.lanes,
+            KEY_BYTES,
+            Type.ID,
+        )
+    except HashingError as error:
+        raise OverloadedError from error
 
 
 def verifier_params(verifier: bytes) -> KdfParams:
@@ -226,13 +230,15 @@ def verify(password: str, verifier: bytes) -> bool:
 
     Raises:
         ValueError: The verifier is damaged (see `verifier_params`).
-        argon2.exceptions.VerificationError: The memory is not to be had.
+        OverloadedError: The memory is not to be had.
     """
     verifier_params(verifier)
     try:
         return verify_secret(verifier, normalize(password), Type.ID)
     except (ValueError, VerifyMismatchError):
         return False
+    except VerificationError as error:
+        raise OverloadedError from error
 
 
 def calibrate(measure: Callable[[KdfParams], float], memory_bytes: int) -> KdfParams:
@@ -270,9 +276,12 @@ def calibrate(measure: Callable[[KdfParams], float], memory_bytes: int) -> KdfPa
 
 
 def _argon2id(secret: bytes, salt: bytes, params: KdfParams) -> bytes:
-    return hash_secret_raw(
-        secret, salt, params.time_cost, params.memory_kib, params.lanes, KEY_BYTES, Type.ID
-    )
+    try:
+        return hash_secret_raw(
+            secret, salt, params.time_cost, params.memory_kib, params.lanes, KEY_BYTES, Type.ID
+        )
+    except HashingError as error:
+        raise OverloadedError from error
 
 
 def _require_bounds(params: KdfParams) -> None:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from typing_extensions import override
+
 from app.ids import DekId, InvitationId, RoleId, SessionId, SlotId, UserId
 
 
@@ -37,6 +39,10 @@ class AccountRow(NamedTuple):
     updated_at: int
     version: int
 
+    @override
+    def __repr__(self) -> str:
+        return f"<AccountRow {self.id}>"  # wraps and verifiers stay out of every traceback
+
 
 class CredentialRow(NamedTuple):
     """A session with its member, store state and slot."""
@@ -66,6 +72,10 @@ class CredentialRow(NamedTuple):
     quota_bytes: int | None
     wrapped_dek: bytes | None
     slot_kind: str | None
+
+    @override
+    def __repr__(self) -> str:
+        return f"<CredentialRow {self.id}>"  # wraps and verifiers stay out of every traceback
 
 
 class QuickCredentialRow(NamedTuple):
@@ -116,6 +126,10 @@ class SlotRow(NamedTuple):
     last_used_at: int | None
     created_at: int
 
+    @override
+    def __repr__(self) -> str:
+        return f"<SlotRow {self.id}>"  # wraps and verifiers stay out of every traceback
+
 
 class DroppedSlotRow(NamedTuple):
     """A slot that was destroyed."""
@@ -151,6 +165,10 @@ class InvitationRow(NamedTuple):
     expires_at: int
     used_at: int | None
     created_at: int
+
+    @override
+    def __repr__(self) -> str:
+        return f"<InvitationRow {self.id}>"  # wraps and verifiers stay out of every traceback
 
 
 class RoleRow(NamedTuple):

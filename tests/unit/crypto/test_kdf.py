@@ -1,9 +1,11 @@
 import json
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from argon2.exceptions import HashingError, VerificationError
 from argon2.low_level import Type, hash_secret
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from hypothesis import example, given
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.crypto import kdf
 from app.crypto.kdf import FLOOR, KdfParams
+from app.errors import OverloadedError
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parent / "vectors" / "kdf.json").read_text("utf-8")
@@ -293,3 +296,25 @@ def test_the_floor_is_a_real_cost() -> None:
     """A derivation at the floor works with the parameters that production may use."""
     key = kdf.derive("correct horse battery staple", SALT, FLOOR)
     assert key.same_as(kdf.derive("correct horse battery staple", SALT, FLOOR))
+
+
+@pytest.mark.parametrize("work", ["derive", "hash_verifier", "verify"])
+def test_a_derivation_without_memory_is_refused_for_now(
+    work: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller may try again: nothing is wrong with what was sent."""
+    params = KdfParams(64, 1)
+    verifier = kdf.hash_verifier("a fine password", params)
+
+    def fail(*_: object) -> bytes:
+        raise VerificationError if work == "verify" else HashingError
+
+    for name in ("hash_secret_raw", "hash_secret", "verify_secret"):
+        monkeypatch.setattr(kdf, name, fail)
+    calls: dict[str, Callable[[], object]] = {
+        "derive": lambda: kdf.derive("a fine password", kdf.new_salt(), params),
+        "hash_verifier": lambda: kdf.hash_verifier("a fine password", params),
+        "verify": lambda: kdf.verify("a fine password", verifier),
+    }
+    with pytest.raises(OverloadedError):
+        calls[work]()
