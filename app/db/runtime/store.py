@@ -26,6 +26,9 @@ RUNTIME = Bucket("runtime", load("app.db.runtime"), TRACKED)
 
 CHECKPOINT_WAIT_S: Final = 0.2
 """How long a checkpoint waits for readers of old snapshots to end."""
+CHECKPOINT_TRIES: Final = 5
+"""How often that is tried before the log keeps for a while what was to leave it."""
+_BETWEEN_TRIES_S: Final = 0.05
 
 RowT = TypeVar("RowT", bound=tuple[Any, ...])
 ResultT = TypeVar("ResultT")
@@ -181,7 +184,13 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
         Returns:
             False when somebody reads an old snapshot still; then the log keeps it a while.
         """
-        return await asyncio.get_running_loop().run_in_executor(self.threads, self._checkpoint)
+        loop = asyncio.get_running_loop()
+        for _ in range(CHECKPOINT_TRIES):
+            # Another process's checkpoint is met with a refusal at once, not with a wait.
+            if await loop.run_in_executor(self.threads, self._checkpoint):
+                return True
+            await asyncio.sleep(_BETWEEN_TRIES_S)
+        return False
 
     def _checkpoint(self) -> bool:
         with self.handles.borrow_writer() as connection:
