@@ -15,11 +15,13 @@ import typer
 from app import telemetry
 from app.cli import supervisor
 from app.db.file_lock import FileLock
+from app.errors import AlreadyServingError
 from app.settings import PORT_MAX, WORKERS_MAX, Settings
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+_LET_IN_STEP_S = 0.005
 _WORKER_COMMAND = [sys.executable, "-m", "app", "worker"]
 
 
@@ -69,7 +71,7 @@ def run_worker(
         The exit code: 0 after it was asked to stop, 3 when the application cannot start.
 
     Raises:
-        StartError: The process cannot be confined, or a starting server has the root.
+        StartError: The process cannot be confined.
     """
     import uvicorn  # noqa: PLC0415 - 0.15 s that no other command should wait
 
@@ -78,7 +80,6 @@ def run_worker(
     telemetry.configure(worker=index)
     supervisor.confine_process()
     lock = FileLock(settings.workers_lock_file)
-    lock.acquire_shared()
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(settings),
@@ -106,9 +107,22 @@ def run_worker(
         target=_end_with_parent, args=(pipe_fd, stop, settings.stop_s), daemon=True
     ).start()
     with socket.socket(fileno=fd) as listener:
-        server.run(sockets=[listener])
+        if _let_in(lock, asked):
+            server.run(sockets=[listener])
     lock.close()
     return supervisor.EXIT_FINE if asked.is_set() else supervisor.EXIT_CANNOT
+
+
+def _let_in(lock: FileLock, asked: threading.Event) -> bool:
+    """Wait until the root is prepared; False when the process was asked to stop before."""
+    while True:
+        try:
+            lock.acquire_shared()
+        except AlreadyServingError:
+            if asked.wait(_LET_IN_STEP_S):
+                return False
+        else:
+            return True
 
 
 def _end_with_parent(pipe_fd: int, stop: Callable[[], None], stop_s: int) -> None:

@@ -1,7 +1,7 @@
 """The serving parent: takes the root, prepares it, keeps the workers alive, stops them.
 
 The parent listens but answers nothing, and holds no database handle while a worker
-lives. Workers are spawned, never forked. A worker that dies is replaced; should the parent
+serves. Workers are spawned, never forked. A worker that dies is replaced; should the parent
 die, its end of a pipe closes with it, and the workers see that and end.
 """
 
@@ -64,13 +64,17 @@ def run(
     confine_process()
     with (
         _signals_heard() as listen,
-        root_taken(settings),
+        root_taken(settings) as gate,
         _bind(settings) as listener,
     ):
-        prepare(settings)
+
+        def open_root() -> None:
+            prepare(settings)
+            gate.release()
+
         read_end, write_end = os.pipe()
         try:
-            return _Crew(settings, worker_command, listener, read_end, listen).serve()
+            return _Crew(settings, worker_command, listener, read_end, listen).serve(open_root)
         finally:
             os.close(read_end)
             os.close(write_end)
@@ -123,11 +127,12 @@ def _signals_heard() -> Iterator[_Listen]:
 
 
 @contextlib.contextmanager
-def root_taken(settings: Settings) -> Iterator[None]:
+def root_taken(settings: Settings) -> Iterator[FileLock]:
     """Hold the root's lock, as a server or in place of one, with no earlier worker left.
 
     Yields:
-        Once nobody else serves this root.
+        The workers' lock, once nobody else serves this root; held exclusively, so a worker
+        waits until it is released.
 
     Raises:
         AlreadyServingError: Another process holds the lock.
@@ -150,11 +155,10 @@ def root_taken(settings: Settings) -> Iterator[None]:
             if not workers.acquire_exclusive(settings.stop_s):
                 reason = "A worker of an earlier server does not end."
                 raise StartError(reason)
-            workers.release()
         except OSError as error:
             reason = f"{settings.database}: {error.strerror}."
             raise StartError(reason) from error
-        yield
+        yield workers
 
 
 def _open_lock(file: Path, held: contextlib.ExitStack) -> FileLock:
@@ -212,11 +216,23 @@ class _Crew:
         self._listen = listen
         self._places = [_Place(index) for index in range(settings.workers)]
 
-    def serve(self) -> int:
-        """Keep every place filled until a signal; then, or on any error, stop them all."""
+    def serve(self, open_root: Callable[[], None]) -> int:
+        """Keep every place filled until a signal; then, or on any error, stop them all.
+
+        Args:
+            open_root: Prepares the root and lets the workers in. They are started before,
+                and load their program meanwhile; but a fresh root, where the cost of a
+                derivation is measured, is prepared undisturbed.
+
+        Returns:
+            The exit code.
+        """
         host, port = self._listener.getsockname()[:2]
-        telemetry.serving(host, port, len(self._places))
         try:
+            if self._settings.system_file.exists():
+                self._fill()
+            open_root()
+            telemetry.serving(host, port, len(self._places))
             return self._keep()
         finally:
             self._stop()
@@ -228,12 +244,16 @@ class _Crew:
                 if place.quick_deaths >= _QUICK_DEATHS_MAX:
                     telemetry.gave_up(place.quick_deaths)
                     return EXIT_CANNOT
-                if place.process is None and place.due_s <= time.monotonic():
-                    self._start(place)
+            self._fill()
             dues = [place.due_s for place in self._places if place.process is None]
             pause_s = max(0.0, min(dues) - time.monotonic()) if dues else None
             if self._listen(pause_s) & _STOP_SIGNALS:
                 return EXIT_FINE
+
+    def _fill(self) -> None:
+        for place in self._places:
+            if place.process is None and place.due_s <= time.monotonic():
+                self._start(place)
 
     def _start(self, place: _Place) -> None:
         fds = (self._listener.fileno(), self._pipe_fd)

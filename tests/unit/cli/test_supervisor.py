@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -414,3 +415,24 @@ def test_an_unexpected_error_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> No
         cli.main()
     assert caught.value.code == 3
     assert seen == ["command"]
+
+
+@pytest.mark.parametrize("ends", ["root is ready", "asked to stop"])
+def test_a_worker_waits_until_the_root_is_ready(tmp_path: Path, ends: str) -> None:
+    """It loads its program while the parent prepares, and opens nothing before."""
+    gate, mine = FileLock(tmp_path / "lock"), FileLock(tmp_path / "lock")
+    assert gate.try_exclusive()
+    asked = threading.Event()
+    answers: list[bool] = []
+    waiting = threading.Thread(target=lambda: answers.append(serve._let_in(mine, asked)))
+    waiting.start()
+    waiting.join(0.05)
+    assert answers == []
+    if ends == "root is ready":
+        gate.release()
+    else:
+        asked.set()
+    waiting.join(10)
+    assert answers == [ends == "root is ready"]
+    gate.close()
+    mine.close()
