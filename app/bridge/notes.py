@@ -7,7 +7,7 @@ from app.bridge.access import with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db import files
-from app.db.owner.store import OwnerReader, OwnerTransactor
+from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.errors import DifferentRootsError, NotPermittedError, QuotaExceededError
 from app.owner import search as searching
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
@@ -55,6 +55,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
     work: Callable[[OwnerTransactor], T],
     *,
     adds_bytes: int = 0,
+    leaves_no_trace: bool = False,
 ) -> T:
     """Write in the store that a path names, durably.
 
@@ -65,6 +66,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
         ref: Where.
         work: What; one transaction.
         adds_bytes: How much it may add, held against the member's quota.
+        leaves_no_trace: Whether what it removes must leave the store's log as well.
 
     Returns:
         What the work returned.
@@ -75,14 +77,21 @@ async def write(  # noqa: PLR0913 - the parts of one write
     """
     require_may_write(caller, ref)
     actor = caller.actor(call)
+
+    async def write_in(store: OwnerStore) -> T:
+        written = await store.write(work, actor)
+        if leaves_no_trace:
+            await store.checkpoint()
+        return written
+
     if ref.root == SHARED_MEMORY:
-        return await room.stores.group.write(work, actor)
+        return await write_in(room.stores.group)
     if adds_bytes and caller.quota_bytes is not None:
         path = room.settings.user_file(caller.user_id)
         size = await room.stores.on_thread(lambda: files.size(path))
         if size + adds_bytes > caller.quota_bytes:
             raise QuotaExceededError
-    return await with_own(room, caller, call, lambda store: store.write(work, actor))
+    return await with_own(room, caller, call, write_in)
 
 
 def require_one_root(one: PathRef, other: PathRef) -> None:

@@ -274,6 +274,21 @@ def test_a_cleartext_member_has_a_plain_file_and_is_nowhere_else(
     assert all(place.startswith(str(file)) for place in places)
 
 
+@pytest.mark.parametrize("root", ["user-memory", "shared-memory"])
+def test_what_was_purged_is_gone_when_it_is_answered(
+    outside: Outside, admin: Client, root: str
+) -> None:
+    """From the plain file, its index and its log alike."""
+    marks = Marks()
+    pia = add_member(admin, f"pia-{root}", encrypted=False)
+    for text in ("one", "two"):
+        assert pia.put(f"{root}/gone.md", marks.new(text)).status_code in {200, 201}
+    assert outside.where(marks.mark.encode())
+    purged = pia.call("DELETE", "/api/file", params={"path": f"{root}/gone.md", "purge": "true"})
+    assert purged.status_code == 204
+    assert outside.where(marks.mark.encode()) == []
+
+
 def test_an_encrypted_file_does_not_look_like_a_database(outside: Outside, admin: Client) -> None:
     """Of a member's file nothing but its size can be told."""
     uma = add_member(admin, "uma")

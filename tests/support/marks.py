@@ -77,8 +77,16 @@ class Outside:
         return [
             path
             for path in Path("/proc").iterdir()
-            if path.name.isdigit() and (path / "stat").read_text().split()[4] == parent
+            if path.name.isdigit() and _group_of(path) == parent
         ]
+
+
+def _group_of(process: Path) -> str:
+    """The process group; empty for one that has just ended."""
+    try:
+        return (process / "stat").read_text().rpartition(") ")[2].split()[2]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 class Sender:

@@ -135,6 +135,7 @@ async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> None:
             recursive=what.recursive,
             author=ask.caller.author,
         ),
+        leaves_no_trace=what.purge,
     )
 
 
