@@ -4,6 +4,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from app import telemetry
+from app.errors import StrongroomError
+
 T = TypeVar("T")
 
 
@@ -27,8 +30,19 @@ class Operations:
         task = asyncio.create_task(operation)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_tell_untaken)
+            raise
 
     async def settle(self) -> None:
         """Wait for those under way; how they end is told to who asked."""
         await asyncio.gather(*self._under_way, return_exceptions=True)
+
+
+def _tell_untaken(task: asyncio.Task[Any]) -> None:
+    """Put on record the fault of an operation whose asker has gone; a refusal is no fault."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None and not isinstance(error, StrongroomError):
+        telemetry.unexpected("operation", error)
