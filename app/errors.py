@@ -11,7 +11,8 @@
     +-- NotFoundError                    absent, or another's: the same answer
     |   +-- NotANoteError                a folder stands where a note was asked for
     +-- InvalidInputError                a field that cannot be taken
-    |   +-- InvalidPathError  WeakPasswordError  InvalidUsernameError
+    |   +-- InvalidPathError  WeakPasswordError  PasswordUnchangedError
+    |   +-- InvalidUsernameError
     |   +-- DifferentRootsError  OverlappingEditsError  RecursiveRequiredError
     |   +-- IdempotencyNotSupportedError
     +-- PayloadTooLargeError
@@ -118,6 +119,12 @@ class WeakPasswordError(InvalidInputError):
     """Choose 12 to 1,024 characters, not a common password, not the username."""
 
     code = "weak_password"
+
+
+class PasswordUnchangedError(InvalidInputError):
+    """The new password is the present one: choose another."""
+
+    code = "password_unchanged"
 
 
 class InvalidUsernameError(InvalidInputError):

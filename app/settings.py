@@ -23,6 +23,7 @@ PROJECT_FOLDER = Path(__file__).resolve().parent.parent
 WORKERS_MAX = 64
 PORT_MAX = 65_535
 
+_OWN_PORTS = {"http": ":80", "https": ":443"}
 _PREFIX = "STRONGROOM_"
 _KIB = 1024
 _MIB = 1024 * _KIB
@@ -135,7 +136,8 @@ class Settings(BaseSettings):
         if url.scheme not in {"http", "https"} or not url.hostname or not is_origin:
             message = "an origin such as https://strongroom.example, without a path"
             raise ValueError(message)
-        return origin
+        # Browsers leave the scheme's own port out of Host and Origin.
+        return origin.removesuffix(_OWN_PORTS[url.scheme])
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod

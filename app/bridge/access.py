@@ -14,7 +14,7 @@ from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import NotPermittedError, StoreBusyError, StoreError
+from app.errors import NotPermittedError, QuotaExceededError, StoreBusyError, StoreError
 from app.ids import SessionId, UserId
 from app.owner import access
 from app.registry import roles
@@ -75,6 +75,20 @@ async def with_own(
             # Closed meanwhile, and nothing was done: the caller is judged anew.
             caller = await authenticate(room, caller.token)
     raise StoreBusyError
+
+
+async def require_quota(room: Strongroom, caller: Caller, adds_bytes: int) -> None:
+    """Refuse to add to a member's store what its quota has no room for.
+
+    Raises:
+        QuotaExceededError: Its file would pass the quota.
+    """
+    if not adds_bytes or caller.quota_bytes is None:
+        return
+    path = room.settings.user_file(caller.user_id)
+    size = await room.stores.on_thread(lambda: files.size(path))
+    if size + adds_bytes > caller.quota_bytes:
+        raise QuotaExceededError
 
 
 async def open_own(room: Strongroom, caller: Caller, call: Call) -> OwnerStore:

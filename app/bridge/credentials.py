@@ -9,11 +9,12 @@ from app.bridge.passwords import Checked
 from app.bridge.rotation import Rotated, Rotation
 from app.bridge.signin import note_checked
 from app.bridge.strongroom import Strongroom, member_actor, uncut
+from app.crypto import kdf
 from app.crypto import passwords as password_rule
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreNotEncryptedError
+from app.errors import PasswordUnchangedError, StoreNotEncryptedError
 from app.ids import SlotId, new_uuid7
 from app.registry import sessions, throttle
 
@@ -57,6 +58,8 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
     Raises:
         InvalidCredentialsError: The present password is wrong.
         WeakPasswordError: The new one breaks the rule.
+        PasswordUnchangedError: The new one is the present one.
+        StoreNotEncryptedError: A new key was asked for where there is none.
         StoreBusyError: The store was not let go in time; nothing was changed.
     """
     caller.require_human()
@@ -64,6 +67,11 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
     account = checked.account
     try:
         await room.stores.on_thread(lambda: password_rule.check(new, account.username))
+        # Else a change of a password that somebody else chose would leave it theirs.
+        if kdf.normalize(new) == kdf.normalize(current):
+            raise PasswordUnchangedError
+        if checked.dek is None and rotate_key:
+            raise StoreNotEncryptedError
         is_first = bool(account.password_is_temporary)
         if checked.dek is not None and (is_first or rotate_key):
             await note_checked(room, caller, checked, call)

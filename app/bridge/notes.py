@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeVar
 
-from app.bridge.access import with_own
+from app.bridge.access import require_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
-from app.db import files
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors import DifferentRootsError, NotPermittedError, QuotaExceededError
+from app.errors import DifferentRootsError, NotPermittedError
 from app.owner import search as searching
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.owner.search import HitRow
@@ -86,11 +85,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
 
     if ref.root == SHARED_MEMORY:
         return await write_in(room.stores.group)
-    if adds_bytes and caller.quota_bytes is not None:
-        path = room.settings.user_file(caller.user_id)
-        size = await room.stores.on_thread(lambda: files.size(path))
-        if size + adds_bytes > caller.quota_bytes:
-            raise QuotaExceededError
+    await require_quota(room, caller, adds_bytes)
     return await with_own(room, caller, call, write_in)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from app.bridge.access import with_own
+from app.bridge.access import require_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import ReportMetaRow, ReportRow
@@ -42,9 +42,11 @@ async def add(
         NotPermittedError: The group's reports need the capability `reports.publish`, and
             an agent's token cannot write what others read.
         InvalidInputError: `supervisors` without a subject, or a subject who is nobody.
+        QuotaExceededError: The caller's own store has no room for it.
     """
     actor = caller.actor(call)
     if new.audience == "owner":
+        await require_quota(room, caller, new.size_bytes)
         row = await with_own(
             room,
             caller,
@@ -76,8 +78,8 @@ async def _require_publisher(room: Strongroom, caller: Caller, new: NewReport) -
         raise InvalidInputError
 
 
-def require_may_remove(caller: Caller, home: Home) -> None:
-    """Refuse an agent's token where others read: what it cannot write it cannot take away.
+def require_may_change(caller: Caller, home: Home) -> None:
+    """Refuse an agent's token where others read: what it cannot write it cannot mark or remove.
 
     Raises:
         NotPermittedError: It is one.

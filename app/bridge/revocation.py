@@ -10,20 +10,22 @@ from app.db.registry.store import RegistryTransactor
 from app.errors import StoreError
 from app.ids import UserId
 from app.registry import sessions
+from app.registry.sessions import Kind
 
 
 async def sign_out(room: Strongroom, caller: Caller, call: Call) -> None:
     """End the caller's session or token."""
-    await revoke(room, caller, caller.session_id, call)
+    kind: Kind = "browser" if caller.is_human else "token"
+    await revoke(room, caller, kind, caller.session_id, call)
 
 
-async def revoke(room: Strongroom, caller: Caller, session_id: str, call: Call) -> None:
-    """End one of the caller's sessions or tokens.
+async def revoke(room: Strongroom, caller: Caller, kind: Kind, session_id: str, call: Call) -> None:
+    """End one of the caller's sessions, or one of their tokens.
 
     Raises:
-        NotFoundError: The caller has no such live session.
+        NotFoundError: The caller has no such live session of this kind.
     """
-    await end(room, caller, call, lambda tx: sessions.revoke(tx, caller.user_id, session_id))
+    await end(room, caller, call, lambda tx: sessions.revoke(tx, caller.user_id, kind, session_id))
 
 
 async def revoke_others(room: Strongroom, caller: Caller, call: Call) -> None:

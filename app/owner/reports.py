@@ -51,6 +51,11 @@ class NewReport:
     metadata: Mapping[str, int | float] = field(default_factory=dict)
     """Counters, never contents."""
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it adds to a store: its texts, UTF-8."""
+        return sum(measure(text or "") for text in (self.title, self.summary, self.body))
+
 
 class ReportCursor(NamedTuple):
     """A place in the list: the report that ended the page before."""

@@ -52,6 +52,14 @@ def list_versions(
     return reader.all(statements.LIST_VERSIONS, path=key, before=place_before(before), limit=limit)
 
 
+def size_of(reader: OwnerReader, key: str, version: int) -> int:
+    """Bytes of a version's text; 0 for one that is not kept."""
+    try:
+        return get_version(reader, key, version).size_bytes
+    except NotFoundError:
+        return 0
+
+
 def get_version(reader: OwnerReader, key: str, version: int) -> VersionTextRow:
     """Read one version.
 

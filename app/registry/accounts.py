@@ -225,6 +225,8 @@ def set_profile(
     if account.role_id == ADMIN and (wanted["role_id"] != ADMIN or not wanted["active"]):
         require_other_administrator(tx, account)
     wanted["active"] = int(bool(wanted["active"]))
+    if all(getattr(account, name) == value for name, value in wanted.items()):
+        return account  # nothing changed, so no version and no event
     changed = tx.run(
         sql.SET_PROFILE, user_id=user_id, version=account.version, now=tx.now_ms, **wanted
     )

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from app.db.registry import statements as sql
 from app.db.registry.rows import RoleRow
@@ -22,6 +22,7 @@ Capability = Literal[
     "audit.read",
 ]
 
+CAPABILITIES: Final[tuple[Capability, ...]] = get_args(Capability)
 ADMIN: Final = RoleId("admin")
 DEFAULT_CHAT_AGENT: Final = "assistant"
 

@@ -128,12 +128,15 @@ def add(tx: RegistryTransactor, new: NewSession) -> None:
     )
 
 
-def revoke(tx: RegistryTransactor, user_id: UserId, session_id: str) -> None:
+def revoke(tx: RegistryTransactor, user_id: UserId, kind: Kind, session_id: str) -> None:
     """End one session or token and destroy its slot, in one step.
 
     Raises:
-        NotFoundError: The member has no such live session.
+        NotFoundError: The member has no such live session of this kind.
     """
+    found = tx.one(sql.FIND_SESSION, user_id=user_id, session_id=session_id)
+    if found is None or found.kind != kind:
+        raise NotFoundError
     ended = tx.run(sql.REVOKE_SESSION, user_id=user_id, session_id=session_id, now=tx.now_ms)
     if not ended:
         raise NotFoundError

@@ -32,6 +32,7 @@ STATUS: Final[Mapping[str, int]] = {
     "invalid_input": 422,
     "invalid_path": 422,
     "weak_password": 422,
+    "password_unchanged": 422,
     "invalid_username": 422,
     "different_roots": 422,
     "overlapping_edits": 422,

@@ -25,7 +25,7 @@ _SCHEME: Final = b"bearer "
 _MARKDOWN: Final = (b"content-type", b"text/markdown; charset=utf-8")
 _VARY: Final = (b"vary", b"Accept")
 _TEXT_KINDS: Final = frozenset({b"*/*", b"text/markdown", b"text/plain"})
-_SENSITIVE: Final = frozenset({b"cookie", b"if-none-match"})
+_SENSITIVE: Final = frozenset({b"cookie", b"if-none-match", b"if-match"})
 """Headers with which a read is not plain."""
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi import Request
 
-from app.errors import InvalidInputError
+from app.errors import InvalidInputError, VersionConflictError
 from app.owner.notes import Condition
 
 _TAG: Final = re.compile(r'[ \t,]*(W/)?("[!#-~\x80-\xff]*")[ \t]*(?=,|$)')
@@ -63,9 +63,24 @@ def condition_of(request: Request) -> Condition:
         return Condition()
     if match == _ANY:
         return Condition(must_exist=True)
-    strong = [tag for is_weak, tag in _read_tags(match) if not is_weak]
-    versions = [int(ours[1]) for tag in strong if (ours := _OURS.fullmatch(tag))]
-    return Condition(match=frozenset(versions))
+    return Condition(match=_versions(match))
+
+
+def _versions(tags: str) -> frozenset[int]:
+    strong = [tag for is_weak, tag in _read_tags(tags) if not is_weak]
+    return frozenset(int(ours[1]) for tag in strong if (ours := _OURS.fullmatch(tag)))
+
+
+def require_match(request: Request, version: int) -> None:
+    """Refuse a read whose `If-Match` asks for another version than stands.
+
+    Raises:
+        VersionConflictError: It does.
+        InvalidInputError: The header cannot be read.
+    """
+    match = _header(request, "if-match")
+    if match is not None and match != _ANY and version not in _versions(match):
+        raise VersionConflictError(version)
 
 
 def is_known(request: Request, version: int) -> bool:

@@ -25,6 +25,7 @@ _RFC_3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_DIGITS: Final = re.compile("[0-9]{1,19}")
 _FORBIDDEN_IN_LINE: Final = re.compile("[\0-\x1f\x7f]")
 
 
@@ -71,6 +72,13 @@ def _read_time(value: Any) -> Any:  # noqa: ANN401 - whatever was sent
         raise refused(kind) from None
 
 
+def _read_whole(value: Any) -> Any:  # noqa: ANN401 - whatever was sent
+    if isinstance(value, str) and not _DIGITS.fullmatch(value):
+        kind = "int_parsing"
+        raise refused(kind)
+    return value
+
+
 Line = Annotated[str, Field(max_length=TEXT_MAX), AfterValidator(_no_control)]
 """One line of text."""
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_no_control)]
@@ -89,7 +97,9 @@ Time = Annotated[
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """RFC 3339 outside, Unix milliseconds inside."""
-Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
+Whole = BeforeValidator(_read_whole)
+"""A number in a query: digits alone, where the framework would also read ` 1_0`."""
+Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX), Whole]
 Path = Annotated[str, Field(max_length=16_384)]
 """A path as typed; what it names is the owner services' to say."""
 Identifier = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_no_control)]

@@ -13,11 +13,34 @@ from app.web.envelope import SECURITY
 from app.web.errors import framework_problem
 
 _STATUS_LINE: Final = b"HTTP/1.1 400 Bad Request"
+HEAD_BYTES_MAX: Final = 256 * 1024
+"""Bytes of a request's line and headers that are kept while it is unfinished."""
 _REQUEST_ID_BYTES: Final = 12
 
 
 class StrictHttp(HttpToolsProtocol):
-    """uvicorn's protocol on httptools, with a problem in the place of a line of text."""
+    """uvicorn's protocol on httptools: bounded heads, and a problem in the place of a text."""
+
+    _head_bytes = 0
+    """Bytes taken since the last head was whole: the next one's, as far as it goes."""
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        # The parser keeps an unfinished head for as long as it grows, and has no bound.
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
+            self.send_400_response("")
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    @override
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0
+        super().on_body(body)
 
     @override
     def send_400_response(self, msg: str) -> None:

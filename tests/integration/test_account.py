@@ -8,7 +8,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from tests.support.clients import Client, code_of
+from tests.support.clients import Client, add_member, code_of
 from tests.support.people import People, people_on
 from tests.support.service import PASSWORD
 
@@ -163,7 +163,27 @@ def test_a_temporary_password_is_taken_over(people: People) -> None:
     assert not creator.may_sign_in(PASSWORD)
     assert not member.call("GET", "/api/session").json()["user"]["password_is_temporary"]
     kinds = [each["kind"] for each in member.call("GET", "/api/me/keys").json()["items"]]
-    assert sorted(kinds) == ["recovery", "session"]
+    assert sorted(kinds) == ["password", "recovery", "session"]
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_a_password_is_not_changed_to_itself(people: People, encrypted: bool) -> None:  # noqa: FBT001 - a parameter
+    """Else one that an administrator gave would stay theirs, and count as the member's."""
+    name = next(_NAMES)
+    member = add_member(people.admin, name, encrypted=encrypted)
+    body = {"current_password": PASSWORD, "new_password": PASSWORD}
+    refused = member.call("PUT", "/api/me/password", json=body)
+    assert (refused.status_code, code_of(refused)) == (422, "password_unchanged")
+    assert member.call("GET", "/api/session").json()["user"]["password_is_temporary"]
+
+
+def test_a_session_is_no_token_and_a_token_no_session(ana: Client) -> None:
+    """Each is ended where it is listed."""
+    token, token_id = _mint(ana, "memory:read")
+    session_id = ana.call("GET", "/api/session").json()["session"]["id"]
+    assert ana.call("DELETE", f"/api/sessions/{token_id}").status_code == 404
+    assert ana.call("DELETE", f"/api/tokens/{session_id}").status_code == 404
+    assert token.read(_NOTE) == ana.read(_NOTE) == "kept"
 
 
 def test_a_change_of_password_ends_other_sessions(ana: Client) -> None:
@@ -242,7 +262,9 @@ def test_every_way_in_can_be_destroyed(ana: Client) -> None:
     mine = [each for each in items if each["current"]]
     assert len(mine) == 1
     for each in items:
-        if not each["current"]:
+        if each["kind"] == "password":
+            assert ana.call("DELETE", f"/api/me/keys/{each['id']}").status_code == 404
+        elif not each["current"]:
             gone = ana.call("DELETE", f"/api/me/keys/{each['id']}")
             assert gone.status_code == 204, gone.text
     assert _status(other.get(_NOTE)) == _GONE

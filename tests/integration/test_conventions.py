@@ -1,5 +1,6 @@
 """What holds for every call: headers, routing, queries, whatever comes on the wire."""
 
+import contextlib
 import json
 import re
 import socket
@@ -10,6 +11,7 @@ import pytest
 
 from app.web.errors import CODES
 from app.web.rules import RULES, methods_of
+from app.web.wire import HEAD_BYTES_MAX
 from tests.support.clients import Client
 from tests.support.people import People, people_on
 from tests.support.problems import CANARY, raw_call, require_problem
@@ -239,6 +241,22 @@ def test_no_oddity_on_the_wire_is_a_fault_of_ours(head: bytes, people: People) -
     assert answer.count(b"x-request-id: ") == 1
     assert answer.count(b"x-content-type-options: nosniff") == 1
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["code"] in CODES
+
+
+@pytest.mark.parametrize("piece", [b"x-a: " + b"a" * 4000 + b"\r\n", b"a" * 4000])
+def test_a_head_without_an_end_is_not_kept(people: People, piece: bytes) -> None:
+    """Many headers or one long one: the connection ends before it fills the memory."""
+    url = people.service.client.base_url
+    sent = 0
+    with socket.create_connection((url.host, url.port or 0), timeout=20) as wire:
+        wire.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nx-long: ")
+        with contextlib.suppress(ConnectionError):
+            while sent < 64 * HEAD_BYTES_MAX:
+                wire.sendall(piece)
+                sent += len(piece)
+    # What the two ends of a loopback connection buffer comes on top.
+    assert sent < 32 * HEAD_BYTES_MAX
+    assert people.service.client.get("/healthz").is_success
 
 
 def test_a_client_that_leaves_is_no_fault_of_ours(people: People) -> None:

@@ -411,7 +411,32 @@ def test_a_member_has_a_quota(people: People) -> None:
         member.put("user-memory/b.md", "x"),
         member.append("user-memory/a.md", "x"),
         post(member, "edit", path="user-memory/a.md", edits=[{"insert_at_line": 1, "text": "x"}]),
+        post(member, "restore", path="user-memory/a.md", version=1),
+        member.call(
+            "POST",
+            "/api/reports",
+            json={"kind": "k", "title": "t", "body": "b", "produced_by": "p"},
+        ),
     ):
         assert (answer.status_code, code_of(answer)) == (507, "quota_exceeded")
     assert member.read("user-memory/a.md") == "x"
     assert member.call("DELETE", "/api/file", params={"path": "user-memory/a.md"}).is_success
+
+
+@pytest.mark.parametrize("accept", ["text/markdown", "application/json"])
+def test_a_read_may_name_the_version_it_wants(me: Client, accept: str) -> None:
+    """Another one is refused, and named, by either form."""
+    path = f"user-memory/wanted-{accept.partition('/')[2]}.md"
+    old = me.put(path, "one").headers["ETag"]
+    new = me.put(path, "two").headers["ETag"]
+    for wanted, status in ((old, 412), (new, 200), ("*", 200), ("garbage", 422)):
+        headers = me.headers | {"If-Match": wanted, "Accept": accept}
+        answer = me.service.client.get("/api/file", params={"path": path}, headers=headers)
+        assert answer.status_code == status, wanted
+
+
+@pytest.mark.parametrize("limit", ["1_0", "+5", " 5", "5.0", "0x5"])
+def test_a_number_in_a_query_is_digits(me: Client, limit: str) -> None:
+    """What only one language reads as a number is none."""
+    answer = me.call("GET", "/api/search", params={"q": "x", "limit": limit})
+    assert (answer.status_code, code_of(answer)) == (422, "invalid_request")

@@ -118,6 +118,19 @@ def test_the_first_reader_is_on_record(cast: Cast) -> None:
     assert made["id"] not in [item["id"] for item in unread.json()["items"]]
 
 
+def test_an_agent_neither_marks_nor_removes_what_others_read(cast: Cast) -> None:
+    """The mark is shared, so it is a write that others read; its own member's it may."""
+    people = cast.people
+    for home, owner, status in (("group", people.admin, 403), ("own", people.member, 200)):
+        audience = "admins" if home == "group" else "owner"
+        made = add(owner, audience=audience).json()
+        path = f"/api/reports/{home}/{made['id']}"
+        agent = people.token(owner, "reports:read", "reports:write")
+        assert agent.call("GET", path).status_code == 200
+        assert agent.call("POST", f"{path}/read").status_code == status
+        assert (agent.call("DELETE", path).status_code == 204) is (status == 200)
+
+
 def test_a_report_goes_by_whoever_may_read_it(cast: Cast) -> None:
     """Once."""
     about = cast.subject.user_id

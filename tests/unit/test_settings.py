@@ -104,6 +104,9 @@ def test_proxies_are_networks(text: str, networks: tuple[str, ...]) -> None:
     [
         pytest.param("https://Notes.Example", "https://notes.example", id="case"),
         pytest.param("http://[::1]:8321/", "http://[::1]:8321", id="port and slash"),
+        pytest.param("https://notes.example:443", "https://notes.example", id="own port"),
+        pytest.param("http://notes.example:80/", "http://notes.example", id="own port, slash"),
+        pytest.param("http://notes.example:443", "http://notes.example:443", id="other's port"),
     ],
 )
 def test_the_public_url_is_an_origin(text: str, origin: str) -> None:

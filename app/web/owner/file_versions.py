@@ -82,11 +82,20 @@ async def versions_by_body(body: VersionsBody, ask: AskDep) -> dict[str, Any]:
 async def restore_file(body: RestoreBody, ask: AskDep) -> Response:
     """Put an old version back as the newest; also of a deleted note."""
     ref, condition = paths.clean(body.path), condition_of(ask.request)
+    bridge.require_may_write(ask.caller, ref)
+    adds_bytes = await bridge.read(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda reader: versions.size_of(reader, ref.key, body.version),
+    )
     written = await bridge.write(
         ask.room,
         ask.caller,
         ask.call,
         ref,
         lambda tx: notes.restore_note(tx, ref.key, body.version, ask.caller.author, condition),
+        adds_bytes=adds_bytes,
     )
     return written_response(ref.display, written)

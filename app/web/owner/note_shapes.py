@@ -17,6 +17,7 @@ from app.web.shapes import (
     Path,
     Query,
     Text,
+    Whole,
     refused,
     time_or_none,
 )
@@ -37,7 +38,7 @@ class ListQuery(Query):
     """A folder and how deep to look; no path is the caller's own root."""
 
     path: Path = paths.USER_MEMORY
-    depth: Annotated[int, Field(ge=1, le=paths.MAX_DEPTH)] = 1
+    depth: Annotated[int, Field(ge=1, le=paths.MAX_DEPTH), Whole] = 1
 
 
 class DeleteQuery(PathQuery):

@@ -9,7 +9,7 @@ from app.errors import InvalidInputError, PayloadTooLargeError
 from app.owner.notes import Written
 from app.web.accept import chosen_form
 from app.web.owner.note_shapes import Note, note_json, written_json
-from app.web.preconditions import etag, is_known
+from app.web.preconditions import etag, is_known, require_match
 from app.web.strict_json import require_media_type
 
 MARKDOWN: Final = "text/markdown; charset=utf-8"
@@ -44,6 +44,7 @@ async def text_of(request: Request, size_max: int) -> str:
 
 def note_response(request: Request, path: str, note: Note) -> Response:
     """A note as text or JSON, or 304 when the caller has this version."""
+    require_match(request, note.version)
     headers = {"ETag": etag(note.version), "Vary": "Accept"}
     form = chosen_form(request)
     if is_known(request, note.version):

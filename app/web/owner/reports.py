@@ -143,6 +143,7 @@ async def get_report(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
 @router.post("/api/reports/{home}/{report_id}/read")
 async def mark_read(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
     """Mark a report read; the first reader wins."""
+    bridge.require_may_change(ask.caller, home)
     may = await bridge.visible(ask.room, ask.caller, home)
     mark = await bridge.write(
         ask.room,
@@ -157,7 +158,7 @@ async def mark_read(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
 @router.delete("/api/reports/{home}/{report_id}", status_code=204)
 async def delete_report(home: Home, report_id: str, ask: AskDep) -> None:
     """Take a report away: its producer, or whoever may read it."""
-    bridge.require_may_remove(ask.caller, home)
+    bridge.require_may_change(ask.caller, home)
     may = await bridge.visible(ask.room, ask.caller, home)
     await bridge.write(
         ask.room,

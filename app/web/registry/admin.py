@@ -15,7 +15,7 @@ from app.registry import accounts, invitations, roles
 from app.registry import supervision as edges
 from app.registry.roles import Role
 from app.web import cursors
-from app.web.preconditions import etag, match_of
+from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
     Body,
@@ -93,6 +93,7 @@ async def add_user(body: UserBody, ask: AskDep) -> dict[str, Any]:
 async def get_user(user_id: str, ask: AskDep, response: Response) -> dict[str, Any]:
     """One member."""
     row = await ask.room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    require_match(ask.request, row.version)
     response.headers["ETag"] = etag(row.version)
     return {"user": user_profile(row)}
 
@@ -156,7 +157,7 @@ def _role(row: Role, capabilities: list[str]) -> dict[str, Any]:
         "permission_group": row.permission_group,
         "attrs": dataclasses.asdict(roles.parse_attrs(row.attrs)),
         "effective_groups": sorted(roles.effective_groups(row)),
-        "capabilities": capabilities,
+        "capabilities": list(roles.CAPABILITIES) if row.id == roles.ADMIN else capabilities,
         "is_administrator": row.id == roles.ADMIN,
     }
 

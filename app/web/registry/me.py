@@ -1,6 +1,6 @@
 """The caller's own account: `/api/me`, `/api/tokens`."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
@@ -13,7 +13,7 @@ from app.owner.access import Opening, list_access
 from app.registry import accounts, sessions
 from app.registry.acts import Act, list_acts
 from app.web import cursors
-from app.web.preconditions import etag, match_of
+from app.web.preconditions import etag, match_of, require_match
 from app.web.registry.session import list_of_kind, session_item
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
@@ -71,6 +71,7 @@ async def get_me(ask: AskDep, response: Response) -> dict[str, Any]:
     """The caller's own account."""
     user_id = ask.caller.user_id
     row = await ask.room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+    require_match(ask.request, row.version)
     response.headers["ETag"] = etag(row.version)
     profile = user_profile(row)
     profile.pop("notes")  # an administrator's, about the member
@@ -175,13 +176,24 @@ def _act(act: Act) -> dict[str, Any]:
     }
 
 
+_PASSWORD_KEY: Final[dict[str, Any]] = {
+    "id": "password",
+    "kind": "password",
+    "label": "",
+    "created_at": None,
+    "expires_at": None,
+    "current": False,
+}
+
+
 @router.get("/api/me/keys")
 async def list_keys(ask: AskDep) -> dict[str, Any]:
-    """Every way in to one's own store beside the password."""
+    """Every way in to one's own store; the password's cannot be destroyed, only changed."""
     rows = await ask.room.stores.registry.read(
         lambda reader: sessions.list_slots(reader, ask.caller.user_id)
     )
-    items = [
+    items = [_PASSWORD_KEY] if ask.caller.account.encrypted else []
+    items += [
         {
             "id": row.id,
             "kind": row.kind,
@@ -224,4 +236,4 @@ async def add_token(body: TokenBody, ask: AskDep) -> dict[str, Any]:
 @router.delete("/api/tokens/{token_id}", status_code=204)
 async def end_token(token_id: str, ask: AskDep) -> None:
     """End an API token. If it may have leaked, change the key as well: `POST /api/me/rotate`."""
-    await revocation.revoke(ask.room, ask.caller, token_id, ask.call)
+    await revocation.revoke(ask.room, ask.caller, "token", token_id, ask.call)

@@ -227,4 +227,4 @@ async def end_others(query: Annotated[OthersQuery, FromQuery()], ask: AskDep) ->
 @router.delete("/api/sessions/{session_id}", status_code=204)
 async def end_session(session_id: str, ask: AskDep) -> None:
     """End one session."""
-    await revocation.revoke(ask.room, ask.caller, session_id, ask.call)
+    await revocation.revoke(ask.room, ask.caller, "browser", session_id, ask.call)

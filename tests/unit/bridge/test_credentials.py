@@ -321,7 +321,7 @@ def test_a_session_that_was_ended_changes_nothing(rig: Rig, change: Change) -> N
         caller = await enter(room)
         await enter(room)
         await room.stores.registry.write(
-            lambda tx: sessions.revoke(tx, caller.user_id, caller.session_id), ACTOR
+            lambda tx: sessions.revoke(tx, caller.user_id, "browser", caller.session_id), ACTOR
         )
         slots = await _slots(room, caller)
         with pytest.raises(InvalidCredentialsError):
@@ -376,7 +376,7 @@ def test_a_weak_password_is_refused_and_changes_nothing(rig: Rig) -> None:
 
 
 def test_a_plain_store_has_no_key_to_change(rig: Rig) -> None:
-    """Rotation and code say so; asked for with a new password, only that is changed."""
+    """Rotation and code say so, and a change of password that asks for a new key as well."""
 
     async def work(room: Strongroom) -> None:
         await add(room, encrypted=False)
@@ -385,10 +385,9 @@ def test_a_plain_store_has_no_key_to_change(rig: Rig) -> None:
             await credentials.rotate(room, caller, PASSWORD, CALL)
         with pytest.raises(StoreNotEncryptedError):
             await credentials.renew_recovery_code(room, caller, PASSWORD, CALL)
-        code = await credentials.change_password(
-            room, caller, PASSWORD, OTHER, CALL, rotate_key=True
-        )
-        assert code is None
+        with pytest.raises(StoreNotEncryptedError):
+            await credentials.change_password(room, caller, PASSWORD, OTHER, CALL, rotate_key=True)
+        assert await credentials.change_password(room, caller, PASSWORD, OTHER, CALL) is None
 
     rig.run(work)
 
@@ -493,7 +492,7 @@ def test_a_session_that_ends_under_a_rotation_leaves_no_slot(rig: Rig) -> None:
         await add(room)
         caller = await enter(room)
         ended = room.stores.registry.write(
-            lambda tx: sessions.revoke(tx, caller.user_id, caller.session_id), ACTOR
+            lambda tx: sessions.revoke(tx, caller.user_id, "browser", caller.session_id), ACTOR
         )
 
         def reach(point: str) -> None:

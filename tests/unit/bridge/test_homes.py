@@ -179,10 +179,10 @@ def test_only_a_publisher_writes_for_the_group(rig: Rig) -> None:
             with pytest.raises(InvalidInputError):
                 await reports.add(room, boss, CALL, wrong)
         await reports.add(room, boss, CALL, group)
-        reports.require_may_remove(boss, "group")
-        reports.require_may_remove(agent, "own")
+        reports.require_may_change(boss, "group")
+        reports.require_may_change(agent, "own")
         with pytest.raises(NotPermittedError):
-            reports.require_may_remove(agent, "group")
+            reports.require_may_change(agent, "group")
 
     rig.run(work)
 

@@ -340,7 +340,9 @@ def test_a_file_that_cannot_be_removed_is_removed_later(
 Ending = Callable[[Strongroom, Caller, Caller], Awaitable[None]]
 _ENDINGS: dict[str, Ending] = {
     "sign out": lambda room, caller, _: revocation.sign_out(room, caller, CALL),
-    "session": lambda room, caller, other: revocation.revoke(room, other, caller.session_id, CALL),
+    "session": lambda room, caller, other: revocation.revoke(
+        room, other, "browser", caller.session_id, CALL
+    ),
     "slot": lambda room, caller, other: revocation.remove_slot(
         room, other, caller.slot_id or "", CALL
     ),
@@ -381,7 +383,7 @@ def test_ending_the_others_keeps_the_caller(rig: Rig) -> None:
             assert await _is_live(room, each)
         for absent in (ben.session_id, "nothing"):
             with pytest.raises(NotFoundError):
-                await revocation.revoke(room, caller, absent, CALL)
+                await revocation.revoke(room, caller, "browser", absent, CALL)
         with pytest.raises(NotFoundError):
             await revocation.remove_slot(room, caller, ben.slot_id or "", CALL)
 

@@ -165,7 +165,7 @@ def test_a_store_that_closes_under_the_work_is_opened_again(rig: Rig) -> None:
 
         async def last(_store: object) -> None:
             await room.stores.registry.write(
-                lambda tx: sessions.revoke(tx, caller.user_id, caller.session_id), ACTOR
+                lambda tx: sessions.revoke(tx, caller.user_id, "browser", caller.session_id), ACTOR
             )
             raise StoreClosedError
 

@@ -1,5 +1,7 @@
 """Members: names, profiles, administrators."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -143,6 +145,15 @@ def test_a_profile_changes_in_the_fields_that_are_named(tx: RegistryTransactor) 
     assert (row.display_name, row.birthdate, row.quota_bytes) == ("Ana", "2000-02-29", 5)
     row = accounts.set_profile(tx, ana.id, {"display_name": None}, may_grant_admin=False)
     assert (row.display_name, row.birthdate, row.version) == (None, "2000-02-29", 3)
+
+
+@pytest.mark.parametrize("changes", [{}, {"active": True}, {"display_name": None}])
+def test_a_change_that_changes_nothing_leaves_no_trace(
+    tx: RegistryTransactor, changes: dict[str, Any]
+) -> None:
+    """No version, so nobody else's condition fails for nothing."""
+    ana = add_member(tx, "ana")
+    assert accounts.set_profile(tx, ana.id, changes, may_grant_admin=False).version == 1
 
 
 def test_a_profile_changes_from_the_version_that_was_read(tx: RegistryTransactor) -> None:

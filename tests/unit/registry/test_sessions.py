@@ -30,13 +30,13 @@ def test_ending_a_session_destroys_its_slot(tx: RegistryTransactor) -> None:
     ana, ben = add_member(tx, "ana"), add_member(tx, "ben")
     session = add_session(tx, ana.id)
     with pytest.raises(NotFoundError):
-        sessions.revoke(tx, ben.id, session.id)
+        sessions.revoke(tx, ben.id, "browser", session.id)
     assert sessions.count_ways_in(tx, ana.id) == 1
-    sessions.revoke(tx, ana.id, session.id)
+    sessions.revoke(tx, ana.id, "browser", session.id)
     assert sessions.list_slots(tx, ana.id) == []
     assert sessions.count_ways_in(tx, ana.id) == 0
     with pytest.raises(NotFoundError):
-        sessions.revoke(tx, ana.id, session.id)
+        sessions.revoke(tx, ana.id, "browser", session.id)
     with pytest.raises(InvalidCredentialsError):
         sessions.require_live(tx, ana.id, session.id)
 
@@ -47,7 +47,7 @@ def test_a_session_without_a_slot_ends_too(tx: RegistryTransactor) -> None:
     session = add_session(tx, ana.id, has_slot=False)
     assert sessions.count_ways_in(tx, ana.id) == 0
     assert sessions.require_live(tx, ana.id, session.id).id == session.id
-    sessions.revoke(tx, ana.id, session.id)
+    sessions.revoke(tx, ana.id, "browser", session.id)
 
 
 def test_all_but_one_end(tx: RegistryTransactor) -> None:
