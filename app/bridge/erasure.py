@@ -14,6 +14,7 @@ from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
+from app.db.runtime import statements as runtime_sql
 from app.ids import UserId, new_uuid7
 from app.registry import accounts, throttle
 from app.runtime import steps
@@ -101,6 +102,11 @@ async def erase(
 
 
 def remove_row(tx: RegistryTransactor, user_id: UserId, record: str) -> None:
-    """The last step: the row goes, and with it slots, sessions and edges."""
+    """The last step: the row goes, with slots, sessions and edges, and what the record says of it.
+
+    Events and audit keep that something was done, when and by whom; no name or value.
+    """
     tx.run(sql.REMOVE_ACCOUNT, user_id=user_id)
+    tx.run(runtime_sql.FORGET_AUDIT_OF_USER, user_id=user_id)
+    tx.run(runtime_sql.FORGET_EVENTS_OF_USER, user_id=user_id)
     steps.finish(tx, record, "done")

@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
+from app.bridge import secret_files
 from app.crypto import kdf
 from app.crypto.keys import KEY_BYTES
 from app.errors import InstanceKeyError
@@ -53,14 +54,7 @@ def read(path: Path) -> InstanceKey:
 
 def make(path: Path) -> None:
     """Make the key's file, 0600 and durable; an existing one stays as it is."""
-    new = path.with_name(path.name + ".new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, secrets.token_hex(KEY_BYTES).encode() + b"\n")
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    new = secret_files.write_new(path, secrets.token_hex(KEY_BYTES))
     with contextlib.suppress(FileExistsError):
         # A link refuses to replace, unlike a rename: two starts cannot end with two keys.
         path.hardlink_to(new)

@@ -24,7 +24,7 @@ from app.db.files import Connection
 from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreBusyError, StoreNotEncryptedError
+from app.errors import StoreBusyError, StoreDamagedError, StoreNotEncryptedError
 from app.ids import DekId, SlotId, UserId, new_uuid7
 from app.owner import access, identity
 from app.registry import accounts, sessions
@@ -155,7 +155,10 @@ async def _prepare(
         return files.copy_under_new_key(path, dek, plan.dek, layout.MEMBER_KIND, room.clock, amend)
 
     try:
-        salt = await room.stores.on_thread(copy)
+        try:
+            salt = await room.stores.on_thread(copy)
+        except StoreDamagedError as error:
+            raise await room.stores.told_apart(error, wanted.checked.account.file_salt) from error
         room.reach("rotate.copied")
         await room.stores.registry.write(lambda tx: _record_pending(tx, wanted, plan, salt), actor)
     except BaseException:

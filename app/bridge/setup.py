@@ -2,10 +2,10 @@
 
 import contextlib
 import hmac
-import os
 from pathlib import Path
 from typing import Final
 
+from app.bridge import secret_files
 from app.bridge.callers import Call
 from app.bridge.signup import NewMember, SignedUp, sign_up
 from app.bridge.strongroom import Strongroom, anonymous
@@ -23,16 +23,7 @@ _RETRY_AFTER_S: Final = 3_600
 def write_token(path: Path, now_ms: int) -> None:
     """Put a new token into its file, 0600; the one before it is void."""
     text = tokens.mint("setup", new_uuid7(now_ms)).text()
-    # Who writes it has the root to itself; what a crash left of an earlier one goes.
-    new = path.with_name(path.name + ".new")
-    new.unlink(missing_ok=True)
-    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(descriptor, text.encode() + b"\n")
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    new.replace(path)
+    secret_files.write_new(path, text).replace(path)
 
 
 def _read_token(path: Path) -> str:

@@ -213,16 +213,16 @@ class Stores:
             await store.read(lambda reader: _require_own(reader, account))
         except StoreDamagedError as error:
             await self.on_thread(store.handles.close)
-            raise await self._told_apart(error, account) from error
+            raise await self.told_apart(error, account.file_salt) from error
         except BaseException:
             await self.on_thread(store.handles.close)
             raise
         return store
 
-    async def _told_apart(self, error: StoreDamagedError, account: StoreAccount) -> Exception:
+    async def told_apart(self, error: StoreDamagedError, file_salt: bytes | None) -> Exception:
         """Damaged, or another store's file: the salt it begins with tells."""
         salt = error.file_salt
-        if not salt or salt == account.file_salt:
+        if not salt or salt == file_salt:
             return error
         owner = await self.registry.read(
             lambda reader: reader.one(sql.FIND_OWNER_OF_SALT, file_salt=salt)

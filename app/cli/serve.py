@@ -1,5 +1,6 @@
 """`strongroom serve`, and the worker process that it starts."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -103,10 +104,10 @@ def run_worker(
     # uvicorn raises its signals again after the shutdown; the default would end us there.
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    threading.Thread(
-        target=_end_with_parent, args=(pipe_fd, stop, settings.stop_s), daemon=True
-    ).start()
     with socket.socket(fileno=fd) as listener:
+        threading.Thread(
+            target=_end_with_parent, args=(pipe_fd, listener, stop, settings.stop_s), daemon=True
+        ).start()
         if _let_in(lock, asked):
             server.run(sockets=[listener])
     lock.close()
@@ -125,8 +126,13 @@ def _let_in(lock: FileLock, asked: threading.Event) -> bool:
             return True
 
 
-def _end_with_parent(pipe_fd: int, stop: Callable[[], None], stop_s: int) -> None:
+def _end_with_parent(
+    pipe_fd: int, listener: socket.socket, stop: Callable[[], None], stop_s: int
+) -> None:
     os.read(pipe_fd, 1)
+    # At once, in every orphan: a client that comes now is to meet the next server, not this one.
+    with contextlib.suppress(OSError):
+        listener.shutdown(socket.SHUT_RDWR)
     stop()
     time.sleep(stop_s)
     os._exit(1)  # a thread that hangs must not keep the next server waiting

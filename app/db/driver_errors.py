@@ -7,6 +7,7 @@ closed handle) passes unchanged: nobody outside can act on it.
 
 import errno
 import os
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -42,6 +43,8 @@ _CONSTRAINT_WORDS: Final[Mapping[str, str]] = {
     "UNIQUE": "_UNIQUE",  # a primary key, too
     "cannot store": "_DATATYPE",
 }
+_ROOM_BYTES: Final = 8 * 1024 * 1024
+"""With less room than that, an I/O error of a write is taken for want of it."""
 _CANTOPEN: Final = "SQLITE_CANTOPEN"
 _IOERR: Final = "SQLITE_IOERR"
 
@@ -63,6 +66,7 @@ _KINDS: Final[Mapping[str, type[StrongroomError]]] = {
 _ERRNOS: Final[Mapping[int, type[StoreError]]] = {
     errno.ENOSPC: DiskFullError,
     errno.EDQUOT: DiskFullError,
+    errno.EFBIG: DiskFullError,
     errno.EROFS: StoreReadOnlyError,
     errno.EACCES: StoreReadOnlyError,
     errno.EPERM: StoreReadOnlyError,
@@ -89,7 +93,7 @@ def translated(error: Exception, path: Path | None = None) -> Exception:
     if name.startswith(_CANTOPEN):
         return _why_not_opened(path)
     if name.startswith(_IOERR):
-        return OutOfHandlesError() if _out_of_descriptors() else StoreError()
+        return _why_not_done(path)
     kind = _KINDS.get("_".join(name.split("_", 2)[:2]))
     return error if kind is None else kind()
 
@@ -106,11 +110,35 @@ def _constraint(words: str) -> str:
     return _CONSTRAINT + next(found, "")
 
 
+def _why_not_done(path: Path | None) -> StoreError:
+    """SQLite says 'disk I/O error' for a full disk and a limit of sizes as well."""
+    if _out_of_descriptors():
+        return OutOfHandlesError()
+    return DiskFullError() if path is not None and _is_full(path) else StoreError()
+
+
+def _is_full(path: Path) -> bool:
+    """Whether the file, or its log, has no room to grow."""
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    if disk.f_bavail * disk.f_frsize < _ROOM_BYTES:
+        return True
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit == resource.RLIM_INFINITY:
+        return False
+    sizes = (each.stat().st_size for each in (path, Path(f"{path}-wal")) if each.exists())
+    return max(sizes, default=0) + _ROOM_BYTES > limit
+
+
 def _why_not_opened(path: Path | None) -> StoreError:
     """SQLite says 'unable to open' for a missing file, a forbidden one and no descriptor left."""
     if path is not None:
         if not path.exists():
             return StoreMissingError()
+        if _is_full(path):
+            return DiskFullError()  # the log's shared memory could not be made
         if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)):
             return StoreReadOnlyError()
     # The file is there and allowed, so descriptors it was, even if some are free by now.

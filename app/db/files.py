@@ -5,6 +5,7 @@ A kind of store says what a file holds; a face of it says what a handle may touc
 
 import contextlib
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,6 +230,8 @@ def read_salt(path: Path) -> bytes:
 
 def remove(path: Path) -> None:
     """Take a store's file and all that stands beside it away, durably; twice is once."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)  # nothing of ours, but it stands in a store's place
     path.unlink(missing_ok=True)
     _remove_sidecars(path)
     sync_folder(path.parent)

@@ -40,6 +40,7 @@ def _sources() -> dict[str, str]:
 _OPENERS: Final = {
     ("app/db/files.py", "read_salt"): "the start of a store's file, before any handle exists",
     ("app/db/files.py", "_sync"): "a folder, or a copy that no handle has open",
+    ("app/db/files.py", "remove"): "a folder that stands in a store's place",
     ("app/db/sqlite.py", "create"): "O_EXCL: the file did not exist a moment before",
     ("app/db/file_lock.py", "open_lock_file"): "the files of locks",
     ("app/db/driver_errors.py", "_out_of_descriptors"): "/dev/null, to see whether any opens",

@@ -11,7 +11,7 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.support.clients import Client, add_member, code_of, first_admin, new_user
+from tests.support.clients import Client, add_member, code_of, first_admin, new_user, own_password
 from tests.support.matrix import chosen
 from tests.support.outside import faults, members, opens
 from tests.support.service import PASSWORD, LiveService
@@ -166,8 +166,7 @@ def _begin(admin: Client, name: str) -> list[Work]:
                 admin.service, client.username, PASSWORD, admin.service.sign_in(admin.username)
             )
         elif do is not _change_password:
-            body = {"current_password": PASSWORD, "new_password": PASSWORD}
-            client.call("PUT", "/api/me/password", json=body).raise_for_status()
+            own_password(client)
         works.append(Work(client))
     return works
 

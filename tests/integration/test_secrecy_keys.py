@@ -11,7 +11,7 @@ from app.bridge import inspection
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.settings import Settings
-from tests.support.clients import Client, add_member, first_admin, new_user
+from tests.support.clients import Client, add_member, first_admin, new_user, own_password
 from tests.support.matrix import chosen
 from tests.support.outside import members, opens, regular_files
 from tests.support.service import PASSWORD, LiveService
@@ -127,12 +127,6 @@ PLAIN: Final = (_change_password, _reset_plain, _erase)
 Ending = Callable[[Client, Client], None]
 
 
-def _own(member: Client) -> None:
-    """Make a temporary password the member's own, which gives them a recovery code."""
-    body = {"current_password": PASSWORD, "new_password": PASSWORD}
-    assert member.call("PUT", "/api/me/password", json=body).status_code == 200
-
-
 def _require_gone(admin: Client, member: Client, end: Ending) -> None:
     settings = admin.service.settings
     before = _wraps(settings, member.username)
@@ -148,7 +142,7 @@ def _require_gone(admin: Client, member: Client, end: Ending) -> None:
 def test_a_destroyed_wrap_is_found_nowhere_when_it_is_answered(admin: Client, end: Ending) -> None:
     """Neither in the registry's table nor in its free pages or log."""
     member = add_member(admin, f"sealed{end.__name__}")
-    _own(member)
+    own_password(member)
     _require_gone(admin, member, end)
 
 
@@ -225,7 +219,7 @@ def test_an_old_registry_with_an_old_secret_opens_the_file_until_its_key_is_chan
 ) -> None:
     """A change of password alone does not take back what a copy of the registry gave away."""
     member = add_member(admin, "copied")
-    _own(member)
+    own_password(member)
     _, old_row = _keep_copy(member, tmp_path)
     settings = admin.service.settings
     _change_password(admin, member)

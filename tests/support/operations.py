@@ -6,7 +6,7 @@ from typing import Final
 import httpx
 from typing_extensions import override
 
-from tests.support.clients import Client, add_member, new_user
+from tests.support.clients import Client, add_member, new_user, own_password
 from tests.support.outside import members, opens
 from tests.support.service import PASSWORD, LiveService
 
@@ -34,9 +34,7 @@ class Operation:
         """Make the member, with a note and a password and code of their own."""
         self.member = add_member(self.admin, self.name, encrypted=self.encrypted)
         if self.encrypted:
-            body = {"current_password": PASSWORD, "new_password": PASSWORD}
-            changed = self.member.call("PUT", "/api/me/password", json=body)
-            self.code = changed.json()["recovery_code"]
+            self.code = own_password(self.member)
         self.member.put(NOTE, TEXT).raise_for_status()
 
     def act(self) -> httpx.Response:

@@ -5,6 +5,8 @@ from app.db.runtime import rows
 
 STATEMENTS = load("app.db.runtime")
 
+FORGET_AUDIT_OF_USER = STATEMENTS.bind_command("forget_audit_of_user")
+FORGET_EVENTS_OF_USER = STATEMENTS.bind_command("forget_events_of_user")
 LIST_AUDIT_OF = STATEMENTS.bind("list_audit_of", rows.AuditRow)
 LIST_AUDIT_BY_OTHERS = STATEMENTS.bind("list_audit_by_others", rows.AuditRow)
 

@@ -262,10 +262,16 @@ def test_a_deaf_worker_is_killed(start: _Start) -> None:
 def test_workers_end_with_a_killed_parent(start: _Start, tmp_path: Path, hangs: bool) -> None:  # noqa: FBT001 - a parameter
     """Orphans end by themselves, hung ones too, and the next server waits for them."""
     server = start(stop_s=2)
-    pid = _ask(server.wait_for("serving")["port"])["pid"]
+    port = server.wait_for("serving")["port"]
+    pid = _ask(port)["pid"]
     if hangs:
         (tmp_path / "hang").touch()
     server.process.kill()
+    server.process.wait()
+    with pytest.raises(OSError, match=r"refused|reset"):  # noqa: PT012 - until it is so
+        while True:
+            _ask(port)
+    assert Path(f"/proc/{pid}").exists() or not hangs
     following = start(stop_s=15)
     assert following.wait_for("serving")["pid"] == following.process.pid
     assert server.end() == -signal.SIGKILL

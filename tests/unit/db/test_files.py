@@ -128,7 +128,7 @@ except StoreError as error:
     done = subprocess.run(  # noqa: S603 - this very program
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
-    assert done.stdout.strip() == "store_error"
+    assert done.stdout.strip() == "disk_full"
     assert _names(tmp_path) == set()
 
 

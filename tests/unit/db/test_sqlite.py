@@ -368,7 +368,7 @@ except StoreError as error:
     print(error.code)
 """
     done = _child(code)
-    assert done.stdout.strip() == "store_error"
+    assert done.stdout.strip() == "disk_full"
     assert list(tmp_path.iterdir()) == []
 
 

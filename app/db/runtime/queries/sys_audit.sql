@@ -14,3 +14,10 @@ ORDER BY seq DESC LIMIT :limit;
 SELECT seq, occurred_at, entity, record_id, kind, actor_kind, actor_sub, action, fields
 FROM sys_audit WHERE entity = :entity AND record_id = :record_id AND ordinal < :before
 ORDER BY ordinal DESC LIMIT :limit;
+
+-- name: forget_audit_of_user
+-- An erased member's values leave the record; its skeleton stays.
+UPDATE sys_audit SET fields = NULL
+WHERE (entity = 'user' AND record_id = :user_id)
+  OR (entity IN ('session', 'key_slot')
+    AND :user_id IN (fields ->> '$.user_id[0]', fields ->> '$.user_id[1]'));
