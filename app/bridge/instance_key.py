@@ -64,3 +64,8 @@ def make(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def forget_unfinished(path: Path) -> None:
+    """Take away what a crash between two steps of `make` left: a second copy of the key."""
+    path.with_name(path.name + ".new").unlink(missing_ok=True)

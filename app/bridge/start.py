@@ -73,6 +73,7 @@ async def _prepare(settings: Settings, clock: Clock, kdf_params: KdfParams | Non
     is_fresh = not settings.system_file.exists()
     if is_fresh:
         _make_root(settings, clock)
+    instance_key.forget_unfinished(settings.instance_key)
     async with running(settings, clock, kdf_params=kdf_params) as room:
         await Janitor(settings, room.stores).round()
         await _offer_setup(room)

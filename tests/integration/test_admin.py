@@ -58,6 +58,8 @@ def test_an_erased_members_name_is_free(people: People, dan: Client) -> None:
     left = [path.name for path in people.service.database.iterdir() if dan.user_id in path.name]
     assert left == []
     assert code_of(dan.get("user-memory/a.md")) == "invalid_credentials"
+    system = [path.read_bytes() for path in people.service.database.glob("system.db*")]
+    assert not any(dan.username.encode() in content for content in system), "the record too"
     again = people.add(dan.username, "member")
     assert again.user_id != dan.user_id
     assert again.get("user-memory/a.md").status_code == 404

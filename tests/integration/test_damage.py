@@ -173,8 +173,22 @@ def test_swapped_files_are_told_as_such(admin: Client, holder: Holder, other: Ho
     mine, theirs = holder.let_go(), other.let_go()
     with holder.instead(theirs), other.instead(mine):
         assert (holder.code(), other.code()) == ("store_swapped", "store_swapped")
+        rotated = holder.client.call("POST", "/api/me/rotate", json={"password": PASSWORD})
+        assert code_of(rotated) in {"store_swapped", "store_not_encrypted"}
         assert admin.read(NOTE) == TEXT
     assert (holder.code(), other.code()) == ("", "")
+
+
+def test_a_folder_in_a_store_s_place_is_erased_with_its_member(admin: Client) -> None:
+    """An erasure ends, whatever stands there."""
+    holder = Holder(admin, "fay", encrypted=True)
+    holder.let_go()
+    holder.file.unlink()
+    holder.file.mkdir()
+    assert holder.code() == "store_damaged"
+    erased = admin.call("DELETE", f"/api/admin/users/{holder.client.user_id}")
+    assert erased.status_code == 200, erased.text
+    assert not holder.file.exists()
 
 
 def test_the_group_s_file_in_a_member_s_place_is_told_as_swapped(holder: Holder) -> None:

@@ -30,7 +30,10 @@ def test_a_root_is_prepared_once_and_again(rig: Rig) -> None:
     before = token.read_text()
     unfinished = token.with_name("setup.token.new")
     unfinished.write_text("half")
+    copy = rig.settings.instance_key.with_name("instance.key.new")
+    copy.hardlink_to(rig.settings.instance_key)
     _prepare(rig)
+    assert not copy.exists()
     assert token.read_text() != before
     assert token.stat().st_mode & 0o777 == 0o600
     assert not unfinished.exists()
