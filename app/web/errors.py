@@ -15,6 +15,7 @@ from app.errors import (
     AlreadyExistsError,
     ManyMatchesError,
     StrongroomError,
+    TooManyAttemptsError,
     VersionConflictError,
 )
 from app.web.rules import methods_of
@@ -138,6 +139,9 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
     retry_after_s = getattr(error, "retry_after_s", None)
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)
+    if isinstance(error, TooManyAttemptsError):
+        # draft-ietf-httpapi-ratelimit-headers: nothing is left of the quota for so long.
+        headers["RateLimit"] = f'"attempts";r=0;t={error.retry_after_s}'
     if isinstance(error, VersionConflictError | AlreadyExistsError):
         more["current_version"] = error.current_version
         if error.current_version is not None:

@@ -299,6 +299,7 @@ def test_a_wrong_password_waits_longer_each_time(people: People) -> None:
         answers = [people.service.client.post("/api/session", json=body) for _ in range(7)]
         told[name] = [(each.status_code, each.headers.get("retry-after")) for each in answers]
         assert all(OTHER not in each.text for each in answers)
+        assert answers[-1].headers["ratelimit"] == '"attempts";r=0;t=1'
     assert told[member.username] == [(401, None)] * 6 + [(429, "1")]
     assert told["nobody at all"] == told[member.username]
     # Whoever is signed in is under the same throttle, and not signed out by it.

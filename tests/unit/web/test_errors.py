@@ -41,7 +41,11 @@ def test_no_two_errors_share_a_code() -> None:
 @pytest.mark.parametrize(
     ("error", "headers", "more"),
     [
-        (errors.TooManyAttemptsError(17), {"retry-after": "17"}, {}),
+        (
+            errors.TooManyAttemptsError(17),
+            {"retry-after": "17", "ratelimit": '"attempts";r=0;t=17'},
+            {},
+        ),
         (errors.StoreBusyError(), {"retry-after": "1"}, {}),
         (errors.DiskFullError(), {}, {}),
         (errors.VersionConflictError(4), {"etag": '"4"'}, {"current_version": 4}),
