@@ -24,7 +24,6 @@ REMOVE_PENDING_SLOTS = STATEMENTS.bind("remove_pending_slots", rows.TextRow)
 ADOPT_PENDING_SLOTS = STATEMENTS.bind("adopt_pending_slots", rows.AdoptedSlotRow)
 SET_SLOT_LABEL = STATEMENTS.bind("set_slot_label", rows.TextRow)
 REMOVE_LOST_SLOTS = STATEMENTS.bind("remove_lost_slots", rows.TextRow)
-LIST_PENDING_SLOTS = STATEMENTS.bind("list_pending_slots", rows.SlotRow)
 FIND_SLOT = STATEMENTS.bind("find_slot", rows.SlotRow)
 
 LIST_ROLES = STATEMENTS.bind("list_roles", rows.RoleRow)

@@ -51,11 +51,6 @@ DELETE FROM key_slots WHERE kind <> 'recovery' AND is_pending = 0 AND NOT EXISTS
   AND sessions.revoked_at IS NULL AND sessions.ends_at > :now)
 RETURNING id AS value;
 
--- name: list_pending_slots
--- What a change of key has prepared.
-SELECT id, user_id, kind, dek_id, wrapped_dek, label, expires_at, last_used_at, created_at
-FROM key_slots WHERE user_id = :user_id AND is_pending = 1;
-
 -- name: find_slot
 -- One of a member's slots.
 SELECT id, user_id, kind, dek_id, wrapped_dek, label, expires_at, last_used_at, created_at

@@ -14,10 +14,6 @@ WHERE key = :key AND finished_at IS NULL RETURNING key AS value;
 SELECT key, action, subject, shape, started_at FROM sys_step_records
 WHERE finished_at IS NULL ORDER BY started_at;
 
--- name: find_record
--- One operation.
-SELECT key, action, subject, shape, started_at FROM sys_step_records WHERE key = :key;
-
 -- name: begin_step
 -- A step is recorded before it acts.
 INSERT INTO sys_steps (record_key, name, fingerprint, sent_at)
