@@ -6,10 +6,10 @@ it is locked; its handles come and go with the pool.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from app import telemetry
@@ -37,6 +37,8 @@ from app.settings import Settings
 
 T = TypeVar("T")
 _OPENING_THREADS: Final = 4
+LEAVE_S: Final = 2.0
+"""Seconds that a store about to close leaves to what works in it."""
 OPEN: Final = "open"
 ROTATING: Final = "rotating"
 
@@ -64,8 +66,21 @@ class UnlockedStore:
 
     @property
     def last_used(self) -> float:
-        """Monotonic seconds of its last use."""
-        return self.store.handles.last_used
+        """Monotonic seconds of its last use; to watch it is none."""
+        return self.store.handles.last_wanted
+
+
+class Company(Protocol):
+    """Part of the program that works in members' stores while they are unlocked here."""
+
+    async def joined(self, user_id: UserId, store: OwnerStore) -> None:
+        """Begin with a store that was unlocked just now; a failure locks nobody out."""
+
+    async def leaving(self, user_id: UserId, store: OwnerStore) -> None:
+        """End what is under way in a store that is about to be closed; it can still be written.
+
+        Bounded by `LEAVE_S`; what is not done by then is left as a crash would leave it.
+        """
 
 
 def require_in_service(state: str) -> None:
@@ -99,6 +114,8 @@ class Stores:
         self._readers = ThreadPoolExecutor(settings.reader_threads, "reader")
         self._openers = ThreadPoolExecutor(_OPENING_THREADS, "opener")
         self._members: dict[UserId, UnlockedStore] = {}
+        self.company: list[Company] = []
+        """Told of each store that is unlocked here, and before each that is let go."""
         self._gates: WeakValueDictionary[UserId, asyncio.Lock] = WeakValueDictionary()
         locks.acquire_shared(layout.SYSTEM_LOCK)
         system_lane = self._lane(layout.SYSTEM_LOCK)
@@ -182,7 +199,9 @@ class Stores:
             unlocked = await self._unlock(account, take_key())
             self._members[account.user_id] = unlocked
             telemetry.store_opened(account.user_id)
-            return unlocked.store, True
+        for each in self.company:
+            await _guarded("joined", each.joined(account.user_id, unlocked.store))
+        return unlocked.store, True
 
     async def _unlock(self, account: StoreAccount, key: Key | None) -> UnlockedStore:
         """Take the shared lock, and open the store under it; or neither, and zero the key."""
@@ -253,6 +272,8 @@ class Stores:
         unlocked = self._members.pop(user_id, None)
         if unlocked is None:
             return
+        if self.company:
+            await _guarded("leaving", self._tell_leaving(user_id, unlocked.store))
 
         def close() -> None:
             # All of it on the thread, so that a caller who is cancelled leaves no half.
@@ -264,6 +285,15 @@ class Stores:
 
         await self.on_thread(close)
         telemetry.store_locked(user_id)
+
+    async def _tell_leaving(self, user_id: UserId, store: OwnerStore) -> None:
+        async with asyncio.timeout(LEAVE_S):
+            for each in self.company:
+                await _guarded("leaving", each.leaving(user_id, store))
+
+    def live(self) -> list[OwnerStore]:
+        """Every store that this process can work in now: the group's, and those unlocked here."""
+        return [self.group, *(unlocked.store for unlocked in self._members.values())]
 
     def _gate(self, user_id: UserId) -> asyncio.Lock:
         gate = self._gates.get(user_id)
@@ -298,6 +328,14 @@ class Stores:
 def _require_own(reader: OwnerReader, account: StoreAccount) -> None:
     dek_ids = frozenset({account.dek_id}) if account.dek_id else frozenset[DekId]()
     identity.require_identity(reader, account.user_id, dek_ids)
+
+
+async def _guarded(name: str, work: Awaitable[None]) -> None:
+    """Await a part of the program that must not stand in the way of a store."""
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001 - the boundary of another part
+        telemetry.unexpected(name, error)
 
 
 def _zero(key: Key | None) -> None:

@@ -22,6 +22,8 @@ class Actor:
     """Correlation id of the HTTP request; None outside of one."""
     trace_id: str | None = None
     """W3C trace id; None when the caller sent none."""
+    depth: int = 0
+    """In a chain of events, each written by a subscriber of the one before; 0 for any other."""
 
 
 def system_actor(action: str) -> Actor:

@@ -1,6 +1,8 @@
 """The SQL functions by which triggers know who writes, when, and what differs."""
 
+import hashlib
 import json
+import secrets
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import Final
@@ -12,13 +14,14 @@ Value = str | int | float | bytes | None
 Function = tuple[str, int, Callable[..., Value]]
 """A deterministic SQL function: name, number of arguments (-1 any), body."""
 
-ACTOR_FUNCTIONS: Final[Mapping[str, Callable[[Actor], str | None]]] = {
+ACTOR_FUNCTIONS: Final[Mapping[str, Callable[[Actor], str | int | None]]] = {
     "sys_actor_kind": lambda actor: actor.kind,
     "sys_actor_sub": lambda actor: actor.sub,
     "sys_acting_for": lambda actor: actor.acting_for,
     "sys_action": lambda actor: actor.action,
     "sys_request_id": lambda actor: actor.request_id,
     "sys_trace_id": lambda actor: actor.trace_id,
+    "sys_depth": lambda actor: actor.depth,
 }
 """Each answers from the actor of the write under way."""
 
@@ -51,3 +54,41 @@ def changed_fields(plain: str, masked: str, *values: Value) -> str:
 
 def _names(text: str, *, masked: bool) -> Iterator[tuple[str, bool]]:
     return ((name, masked) for name in text.split(",") if name)
+
+
+SALT_BYTES: Final = 16
+
+
+def new_salt() -> bytes:
+    """A salt of one audit row, so that who holds the row's digest cannot guess its fields."""
+    return secrets.token_bytes(SALT_BYTES)
+
+
+def fields_digest(salt: bytes | None, fields: str | None) -> bytes:
+    """SHA-256 of a row's salt and fields: what stays of the fields when they are erased."""
+    return hashlib.sha256((salt or b"") + (fields or "").encode()).digest()
+
+
+def row_hash(previous: bytes | None, *skeleton: Value) -> bytes:
+    """The hash by which an audit row is chained to the row before it.
+
+    Args:
+        previous: The hash of that row; None for the first of a chain.
+        skeleton: What is never erased: entity, record_id, ordinal, occurred_at, kind,
+            actor_kind, actor_sub, acting_for, action, request_id, trace_id, and the digest
+            of the fields, as bytes.
+
+    Returns:
+        SHA-256 of the previous hash and the skeleton as compact JSON, bytes as hex.
+    """
+    parts = [each.hex() if isinstance(each, bytes) else each for each in skeleton]
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256((previous or b"") + text.encode("utf-8", "surrogatepass")).digest()
+
+
+FOR_TRIGGERS: Final[tuple[Function, ...]] = (
+    ("sys_changed_fields", -1, changed_fields),
+    ("sys_fields_digest", 2, fields_digest),
+    ("sys_row_hash", -1, row_hash),
+)
+"""What the generated triggers call on every handle."""

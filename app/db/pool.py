@@ -149,6 +149,8 @@ class Handles:
         self.is_pinned = is_pinned
         self.last_used = time.monotonic()
         """Monotonic seconds of the last time a handle was lent."""
+        self.last_wanted = self.last_used
+        """The same, but for those who only watch the store."""
         self._changed = threading.Condition()
         self._closed = False
         self._free: deque[Connection] = deque()
@@ -162,7 +164,7 @@ class Handles:
         self._count_max = 0  # since there were none
         pool.add(self)
 
-    def try_reader(self) -> Connection | None:
+    def try_reader(self, *, is_watch: bool = False) -> Connection | None:
         """A free reading handle at once, or None; for the event loop, so without any lock."""
         if self._closed:
             return None
@@ -170,8 +172,13 @@ class Handles:
             connection = self._free.pop()
         except IndexError:
             return None
-        self.last_used = time.monotonic()
+        self._note_use(is_watch=is_watch)
         return connection
+
+    def _note_use(self, *, is_watch: bool) -> None:
+        self.last_used = time.monotonic()
+        if not is_watch:
+            self.last_wanted = self.last_used
 
     def give_back(self, connection: Connection) -> None:
         """Return a reading handle; a damaged one is closed by the next thread that comes."""
@@ -181,8 +188,11 @@ class Handles:
                 self._changed.notify_all()
 
     @contextlib.contextmanager
-    def borrow_reader(self) -> Iterator[Connection]:
+    def borrow_reader(self, *, is_watch: bool = False) -> Iterator[Connection]:
         """Lend a reading handle that may wait for locks, opening or awaiting one as needed.
+
+        Args:
+            is_watch: That this is no use of the store, which keeps it from no idle locking.
 
         Yields:
             A handle for this thread alone.
@@ -191,7 +201,7 @@ class Handles:
             StoreClosedError: The store was closed for good.
             OutOfHandlesError: The budget has no room.
         """
-        connection = self._take_reader()
+        connection = self._take_reader(is_watch=is_watch)
         try:
             connection.set_wait(BUSY_WAIT_S)
             yield connection
@@ -199,10 +209,10 @@ class Handles:
             connection.set_wait(0)
             self.give_back(connection)
 
-    def _take_reader(self) -> Connection:
+    def _take_reader(self, *, is_watch: bool) -> Connection:
         self._drop_damaged()
         while True:
-            connection = self.try_reader()
+            connection = self.try_reader(is_watch=is_watch)
             if connection is not None:
                 return connection
             with self._changed:
@@ -213,7 +223,7 @@ class Handles:
                 self._wait()
         try:
             connection = self._open(reader=True)
-            self.last_used = time.monotonic()
+            self._note_use(is_watch=is_watch)
             with self._changed:
                 self._readers.append(connection)
         finally:
@@ -241,7 +251,7 @@ class Handles:
         try:
             if self._writer is None:
                 self._writer = self._open(reader=False)
-            self.last_used = time.monotonic()
+            self._note_use(is_watch=False)
             yield self._writer
         finally:
             try:

@@ -181,13 +181,13 @@ class Connection:
 
     def register(self, extra: Sequence[Function]) -> None:
         """Make the triggers' functions, and these, known to SQL on this handle."""
-        for name, count, body in extra:
+        for name, count, body in (*functions.FOR_TRIGGERS, *extra):
             self._define(name, count, body, deterministic=True)
         for name, read in functions.ACTOR_FUNCTIONS.items():
             self._define(name, 0, self._actor_reader(read))
         self._define("sys_now_ms", 0, self._clock)
         self._define("sys_new_id", 0, self.new_id)
-        self._define("sys_changed_fields", -1, functions.changed_fields, deterministic=True)
+        self._define("sys_new_salt", 0, functions.new_salt)
 
     def _define(
         self, name: str, count: int, body: Callable[..., Value], *, deterministic: bool = False
@@ -202,8 +202,8 @@ class Connection:
 
         self._raw.create_function(name, count, call, deterministic=deterministic)
 
-    def _actor_reader(self, read: Callable[[Actor], str | None]) -> Callable[[], str | None]:
-        def call() -> str | None:
+    def _actor_reader(self, read: Callable[[Actor], Value]) -> Callable[[], Value]:
+        def call() -> Value:
             if self.actor is None:
                 message = "a tracked write needs an actor"
                 raise RuntimeError(message)

@@ -1,7 +1,7 @@
-"""Generated triggers: every tracked change leaves one event and one audit row.
+"""Generated triggers: every tracked change leaves its event, its audit row, what it owes.
 
 A declaration names a table, its entity, and how each field is recorded. From it come
-one view, `sys_changes`, whose single INSTEAD OF trigger writes both rows, and three
+one view, `sys_changes`, whose single INSTEAD OF trigger writes all of them, and three
 short triggers a table that insert into it. (Full triggers a table cost three times the
 schema text, and SQLite parses all of it on every connection.)
 """
@@ -16,24 +16,45 @@ PREFIX: Final = "sys_track_"
 VIEW: Final = "sys_changes"
 """What they insert into."""
 
+DEPTH_MAX: Final = 8
+"""Events that a subscriber's own writes cause, one by another; past it nobody is told."""
+
 _VIEW: Final = f"""
-CREATE VIEW {VIEW} (entity, record_id, kind, type, audience, payload, fields) AS
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE
+CREATE VIEW {VIEW} (entity, record_id, kind, type, audience, payload, fields, at, salt) AS
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE
 """
 
+# The time and the salt come with the row, for each use of a function asks it anew.
 _RECORD: Final = f"""
 CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
   INSERT INTO sys_events (id, occurred_at, entity_type, entity_id, type, actor_kind, actor_sub,
     acting_for, request_id, trace_id, audience, payload)
-  VALUES (sys_new_id(), sys_now_ms(), NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
+  VALUES (sys_new_id(), NEW.at, NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
     sys_actor_sub(), sys_acting_for(), sys_request_id(), sys_trace_id(), NEW.audience,
     NEW.payload);
+  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
+    payload, trace_id, depth)
+  SELECT seq, id, NEW.at, NEW.type, NEW.entity, NEW.record_id, NEW.audience, NEW.payload, trace_id,
+    sys_depth() FROM sys_events
+  WHERE seq = (SELECT max(seq) FROM sys_events) AND sys_depth() <= {DEPTH_MAX} AND EXISTS (
+    SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
+    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
+  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
+  SELECT sys_new_id(), (SELECT max(seq) FROM sys_events), s.id, NEW.entity || ':' || NEW.record_id,
+    NEW.at, NEW.at FROM sys_subscriptions AS s
+  WHERE s.enabled = 1 AND sys_depth() <= {DEPTH_MAX} AND EXISTS (
+    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
   INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
-    acting_for, action, request_id, trace_id, fields)
-  VALUES (NEW.entity, NEW.record_id, 1 + (SELECT coalesce(max(ordinal), 0) FROM sys_audit
-      WHERE entity = NEW.entity AND record_id = NEW.record_id), sys_now_ms(), NEW.kind,
-    sys_actor_kind(), sys_actor_sub(), sys_acting_for(), sys_action(), sys_request_id(),
-    sys_trace_id(), NEW.fields);
+    acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash)
+  SELECT NEW.entity, NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
+    sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(), NEW.fields, NEW.salt,
+    sys_fields_digest(NEW.salt, NEW.fields),
+    sys_row_hash((SELECT row_hash FROM sys_audit ORDER BY seq DESC LIMIT 1), NEW.entity,
+      NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
+      sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(),
+      sys_fields_digest(NEW.salt, NEW.fields))
+  FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
+    WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
 END
 """  # noqa: S608 - names of this module
 
@@ -112,6 +133,8 @@ def _trigger(item: Tracked, kind: str) -> str:
             item.audience.format(row=row),
             f"json_object({pairs})",
             _fields(item, kind),
+            "sys_now_ms()",
+            "sys_new_salt()",
         )
     )
     name = f"{PREFIX}{item.table}_{kind}"

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar, cast
 
+from app.db.bell import Bell
 from app.db.context import Actor
 from app.db.driver_errors import StoreClosedError
 from app.db.sqlite import Connection
@@ -54,6 +55,8 @@ class Lane:
     jobs: deque[_Job] = field(default_factory=deque)
     is_served: bool = False
     """Whether a thread has it, or it stands in line for one."""
+    bell: Bell = field(default_factory=Bell)
+    """Rung after each commit of this process."""
 
 
 class Writer:
@@ -195,6 +198,7 @@ class Writer:
                         _attempt(connection, job)
                     connection.all("COMMIT")
                     is_committed = True
+                    lane.bell.ring()
                 finally:
                     if connection.in_transaction:
                         connection.all("ROLLBACK")

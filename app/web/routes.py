@@ -1,8 +1,8 @@
 """The one kind of route: it judges caller, query and body, in this order, before its function."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Request, Response
@@ -20,6 +20,7 @@ from app.web.errors import REQUEST_ID
 from app.web.rules import RULES
 from app.web.strict_json import JsonRequest, require_json, require_nothing
 
+T = TypeVar("T")
 _CALLER: Final = "strongroom.caller"
 """Key of the judged caller in the ASGI scope; absent on a public route."""
 
@@ -128,6 +129,20 @@ class Ask(Visit):
     """One request of a caller whom the route's rule let through."""
 
     caller: Caller
+
+    async def once(
+        self, operation: Callable[[Call], Awaitable[T]], render: Callable[[T], Response]
+    ) -> Response:
+        """Do what the request asks, and answer it.
+
+        Args:
+            operation: Acts, given the request's call, and returns what the answer tells.
+            render: Makes the answer of that, and of nothing else.
+
+        Returns:
+            The answer.
+        """
+        return render(await operation(self.call))
 
 
 async def _visit(request: Request) -> Visit:

@@ -63,7 +63,7 @@ def references_outside(connection: Connection) -> list[str]:
     return found
 
 
-_OF_TYPE: Final[Mapping[str, Value]] = {"TEXT": "x", "BLOB": b"x", "INTEGER": 1}
+_OF_TYPE: Final[Mapping[str, Value]] = {"TEXT": "x", "BLOB": bytes(32), "INTEGER": 1}
 _CLOSED: Final = r"\b{name}\b[^,]*?\bIN\s*\('([^']*)'"
 
 

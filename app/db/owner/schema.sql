@@ -119,26 +119,101 @@ CREATE TABLE user_config (
   version INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER sys_track_memory_docs_insert AFTER INSERT ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'insert', 'memory_doc.created', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', NULL, NEW.path, NULL, NEW.version, NULL, octet_length(NEW.content))); END;
+CREATE TABLE account_acts (
+  seq INTEGER PRIMARY KEY,         -- of the row it copies in the registry's audit
+  occurred_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  entity TEXT NOT NULL,
+  kind TEXT NOT NULL,              -- insert, update or delete
+  actor_sub TEXT NOT NULL,         -- bare: users are in the registry
+  action TEXT NOT NULL,
+  fields TEXT CHECK (fields IS NULL OR json_valid(fields))
+) STRICT;
 
-CREATE TRIGGER sys_track_memory_docs_update AFTER UPDATE ON memory_docs WHEN OLD.path IS NOT NEW.path OR OLD.version IS NOT NEW.version OR OLD.content IS NOT NEW.content BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'update', 'memory_doc.updated', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', OLD.path, NEW.path, OLD.version, NEW.version, iif(OLD.content IS NEW.content, NULL, octet_length(OLD.content)), iif(OLD.content IS NEW.content, NULL, octet_length(NEW.content)))); END;
+CREATE TABLE scheduled_jobs (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  title TEXT NOT NULL,
+  description TEXT,
+  prompt TEXT,                     -- what the program that runs it is told
+  agent_id TEXT,                   -- bare: who is to run it
+  session_id TEXT,                 -- bare: the conversation it goes on with
+  run_context TEXT CHECK (run_context IS NULL OR json_valid(run_context)),
+  origin_ref TEXT,                 -- what it was made from
+  parent_session_id TEXT,          -- bare
+  running_session_id TEXT,         -- bare; NULL while it does not run
+  running_since INTEGER,           -- unix milliseconds UTC; NULL while it does not run
+  last_run_at INTEGER,             -- unix milliseconds UTC
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER sys_track_memory_docs_delete AFTER DELETE ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', OLD.id, 'delete', 'memory_doc.deleted', 'members', json_object('path', OLD.path, 'version', OLD.version, 'size_bytes', OLD.size_bytes, 'author', OLD.author), sys_changed_fields('path,version', 'content', OLD.path, NULL, OLD.version, NULL, octet_length(OLD.content), NULL)); END;
+CREATE TABLE job_runs (
+  id TEXT NOT NULL PRIMARY KEY,    -- that of the job
+  job_id TEXT NOT NULL,            -- of scheduled_jobs, which may be gone
+  session_id TEXT,                 -- bare
+  started_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  completed_at INTEGER,            -- unix milliseconds UTC; NULL while it runs
+  duration_ms INTEGER,
+  status TEXT CHECK (status IN ('completed', 'failed', 'cancelled')), -- NULL while it runs
+  final_response TEXT,
+  error TEXT
+) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER sys_track_reports_insert AFTER INSERT ON reports BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'insert', 'report.created', CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', NULL, NEW.kind, NULL, NEW.severity, NULL, NEW.subject_user_id, NULL, NEW.audience, NULL, NEW.produced_by, NULL, NEW.read_at, NULL, octet_length(NEW.title), NULL, octet_length(NEW.body))); END;
+CREATE INDEX job_runs_of ON job_runs (job_id, started_at);
 
-CREATE TRIGGER sys_track_reports_update AFTER UPDATE ON reports WHEN OLD.kind IS NOT NEW.kind OR OLD.severity IS NOT NEW.severity OR OLD.subject_user_id IS NOT NEW.subject_user_id OR OLD.audience IS NOT NEW.audience OR OLD.produced_by IS NOT NEW.produced_by OR OLD.read_at IS NOT NEW.read_at OR OLD.title IS NOT NEW.title OR OLD.body IS NOT NEW.body BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'update', CASE WHEN OLD.read_at IS NULL AND NEW.read_at IS NOT NULL THEN 'report.read' ELSE 'report.updated' END, CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NEW.kind, OLD.severity, NEW.severity, OLD.subject_user_id, NEW.subject_user_id, OLD.audience, NEW.audience, OLD.produced_by, NEW.produced_by, OLD.read_at, NEW.read_at, iif(OLD.title IS NEW.title, NULL, octet_length(OLD.title)), iif(OLD.title IS NEW.title, NULL, octet_length(NEW.title)), iif(OLD.body IS NEW.body, NULL, octet_length(OLD.body)), iif(OLD.body IS NEW.body, NULL, octet_length(NEW.body)))); END;
+CREATE TABLE blobs (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUID that its maker chose
+  file_id TEXT NOT NULL REFERENCES sys_files (id),
+  name TEXT,                       -- as a person would call it
+  media_type TEXT NOT NULL,
+  doc_id TEXT,                     -- of the note it hangs on, which may be deleted and restored
+  report_id TEXT REFERENCES reports (id) ON DELETE CASCADE,
+  author TEXT NOT NULL,
+  created_at INTEGER NOT NULL      -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
 
-CREATE TRIGGER sys_track_reports_delete AFTER DELETE ON reports BEGIN INSERT INTO sys_changes VALUES ('report', OLD.id, 'delete', 'report.deleted', CASE OLD.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', OLD.kind, 'severity', OLD.severity, 'audience', OLD.audience, 'subject_user_id', OLD.subject_user_id, 'producer_user_id', OLD.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NULL, OLD.severity, NULL, OLD.subject_user_id, NULL, OLD.audience, NULL, OLD.produced_by, NULL, OLD.read_at, NULL, octet_length(OLD.title), NULL, octet_length(OLD.body), NULL)); END;
+CREATE INDEX blobs_file ON blobs (file_id);
 
-CREATE TRIGGER sys_track_secrets_insert AFTER INSERT ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'insert', 'secret.created', 'admins', json_object(), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, iif(NEW.value IS NULL, NULL, '[redacted]'))); END;
+CREATE INDEX blobs_doc ON blobs (doc_id) WHERE doc_id IS NOT NULL;
 
-CREATE TRIGGER sys_track_secrets_update AFTER UPDATE ON secrets WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'update', 'secret.updated', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, iif(OLD.value IS NULL, NULL, '[redacted]')), iif(OLD.value IS NEW.value, NULL, iif(NEW.value IS NULL, NULL, '[redacted]')))); END;
+CREATE INDEX blobs_report ON blobs (report_id) WHERE report_id IS NOT NULL;
 
-CREATE TRIGGER sys_track_secrets_delete AFTER DELETE ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', OLD.key, 'delete', 'secret.deleted', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NULL, iif(OLD.value IS NULL, NULL, '[redacted]'), NULL)); END;
+CREATE TRIGGER blobs_counted_insert AFTER INSERT ON blobs BEGIN
+  UPDATE sys_files SET refs = refs + 1, unreferenced_since = NULL WHERE id = NEW.file_id;
+END;
 
-CREATE TRIGGER sys_track_user_config_insert AFTER INSERT ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'insert', 'user_config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, octet_length(NEW.value))); END;
+CREATE TRIGGER blobs_counted_delete AFTER DELETE ON blobs BEGIN
+  UPDATE sys_files SET refs = refs - 1,
+    unreferenced_since = iif(refs = 1, sys_now_ms(), NULL) WHERE id = OLD.file_id;
+END;
 
-CREATE TRIGGER sys_track_user_config_update AFTER UPDATE ON user_config WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'update', 'user_config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, octet_length(OLD.value)), iif(OLD.value IS NEW.value, NULL, octet_length(NEW.value)))); END;
+CREATE TRIGGER blobs_counted_update AFTER UPDATE OF file_id ON blobs
+WHEN OLD.file_id IS NOT NEW.file_id BEGIN
+  UPDATE sys_files SET refs = refs + 1, unreferenced_since = NULL WHERE id = NEW.file_id;
+  UPDATE sys_files SET refs = refs - 1,
+    unreferenced_since = iif(refs = 1, sys_now_ms(), NULL) WHERE id = OLD.file_id;
+END;
 
-CREATE TRIGGER sys_track_user_config_delete AFTER DELETE ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', OLD.key, 'delete', 'user_config.deleted', 'admins', json_object('key', OLD.key), sys_changed_fields('version', 'value', OLD.version, NULL, octet_length(OLD.value), NULL)); END;
+CREATE TRIGGER sys_track_memory_docs_insert AFTER INSERT ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'insert', 'memory_doc.created', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', NULL, NEW.path, NULL, NEW.version, NULL, octet_length(NEW.content)), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_memory_docs_update AFTER UPDATE ON memory_docs WHEN OLD.path IS NOT NEW.path OR OLD.version IS NOT NEW.version OR OLD.content IS NOT NEW.content BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'update', 'memory_doc.updated', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', OLD.path, NEW.path, OLD.version, NEW.version, iif(OLD.content IS NEW.content, NULL, octet_length(OLD.content)), iif(OLD.content IS NEW.content, NULL, octet_length(NEW.content))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_memory_docs_delete AFTER DELETE ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', OLD.id, 'delete', 'memory_doc.deleted', 'members', json_object('path', OLD.path, 'version', OLD.version, 'size_bytes', OLD.size_bytes, 'author', OLD.author), sys_changed_fields('path,version', 'content', OLD.path, NULL, OLD.version, NULL, octet_length(OLD.content), NULL), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_reports_insert AFTER INSERT ON reports BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'insert', 'report.created', CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', NULL, NEW.kind, NULL, NEW.severity, NULL, NEW.subject_user_id, NULL, NEW.audience, NULL, NEW.produced_by, NULL, NEW.read_at, NULL, octet_length(NEW.title), NULL, octet_length(NEW.body)), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_reports_update AFTER UPDATE ON reports WHEN OLD.kind IS NOT NEW.kind OR OLD.severity IS NOT NEW.severity OR OLD.subject_user_id IS NOT NEW.subject_user_id OR OLD.audience IS NOT NEW.audience OR OLD.produced_by IS NOT NEW.produced_by OR OLD.read_at IS NOT NEW.read_at OR OLD.title IS NOT NEW.title OR OLD.body IS NOT NEW.body BEGIN INSERT INTO sys_changes VALUES ('report', NEW.id, 'update', CASE WHEN OLD.read_at IS NULL AND NEW.read_at IS NOT NULL THEN 'report.read' ELSE 'report.updated' END, CASE NEW.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', NEW.kind, 'severity', NEW.severity, 'audience', NEW.audience, 'subject_user_id', NEW.subject_user_id, 'producer_user_id', NEW.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NEW.kind, OLD.severity, NEW.severity, OLD.subject_user_id, NEW.subject_user_id, OLD.audience, NEW.audience, OLD.produced_by, NEW.produced_by, OLD.read_at, NEW.read_at, iif(OLD.title IS NEW.title, NULL, octet_length(OLD.title)), iif(OLD.title IS NEW.title, NULL, octet_length(NEW.title)), iif(OLD.body IS NEW.body, NULL, octet_length(OLD.body)), iif(OLD.body IS NEW.body, NULL, octet_length(NEW.body))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_reports_delete AFTER DELETE ON reports BEGIN INSERT INTO sys_changes VALUES ('report', OLD.id, 'delete', 'report.deleted', CASE OLD.audience WHEN 'supervisors' THEN 'supervisors' ELSE 'admins' END, json_object('kind', OLD.kind, 'severity', OLD.severity, 'audience', OLD.audience, 'subject_user_id', OLD.subject_user_id, 'producer_user_id', OLD.producer_user_id), sys_changed_fields('kind,severity,subject_user_id,audience,produced_by,read_at', 'title,body', OLD.kind, NULL, OLD.severity, NULL, OLD.subject_user_id, NULL, OLD.audience, NULL, OLD.produced_by, NULL, OLD.read_at, NULL, octet_length(OLD.title), NULL, octet_length(OLD.body), NULL), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_secrets_insert AFTER INSERT ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'insert', 'secret.created', 'admins', json_object(), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, iif(NEW.value IS NULL, NULL, '[redacted]')), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_secrets_update AFTER UPDATE ON secrets WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('secret', NEW.key, 'update', 'secret.updated', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, iif(OLD.value IS NULL, NULL, '[redacted]')), iif(OLD.value IS NEW.value, NULL, iif(NEW.value IS NULL, NULL, '[redacted]'))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_secrets_delete AFTER DELETE ON secrets BEGIN INSERT INTO sys_changes VALUES ('secret', OLD.key, 'delete', 'secret.deleted', 'admins', json_object(), sys_changed_fields('version', 'value', OLD.version, NULL, iif(OLD.value IS NULL, NULL, '[redacted]'), NULL), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_user_config_insert AFTER INSERT ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'insert', 'user_config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', NULL, NEW.version, NULL, octet_length(NEW.value)), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_user_config_update AFTER UPDATE ON user_config WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'update', 'user_config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, octet_length(OLD.value)), iif(OLD.value IS NEW.value, NULL, octet_length(NEW.value))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_user_config_delete AFTER DELETE ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', OLD.key, 'delete', 'user_config.deleted', 'admins', json_object('key', OLD.key), sys_changed_fields('version', 'value', OLD.version, NULL, octet_length(OLD.value), NULL), sys_now_ms(), sys_new_salt()); END;

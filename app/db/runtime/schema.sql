@@ -41,7 +41,7 @@ CREATE TABLE sys_audit (
   request_id TEXT,                       -- of the HTTP request; NULL outside of one
   trace_id TEXT,                         -- W3C trace id; NULL when the caller sent none
   fields TEXT CHECK (fields IS NULL OR json_valid(fields)), -- {field: [before, after]}
-  encoding INTEGER,                      -- form of the fields; NULL is the first
+  encoding INTEGER, salt BLOB, fields_digest BLOB, row_hash BLOB,                      -- form of the fields; NULL is the first
   UNIQUE (entity, record_id, ordinal)
 ) STRICT;
 
@@ -71,19 +71,254 @@ CREATE TABLE sys_steps (
   PRIMARY KEY (record_key, name)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIEW sys_changes (entity, record_id, kind, type, audience, payload, fields) AS
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE;
+CREATE INDEX sys_audit_when ON sys_audit (occurred_at) WHERE fields IS NOT NULL;
+
+CREATE TABLE sys_audit_checkpoints (
+  through_seq INTEGER PRIMARY KEY, -- the last row removed
+  row_hash BLOB NOT NULL,          -- its hash, on which the next row's builds
+  removed INTEGER NOT NULL,        -- how many rows went with it
+  created_at INTEGER NOT NULL      -- unix milliseconds UTC
+) STRICT;
+
+CREATE TABLE sys_subscriptions (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  kind TEXT NOT NULL CHECK (kind IN ('webhook', 'internal')),
+  name TEXT UNIQUE,                -- of a part of the program; NULL for a webhook
+  url TEXT,                        -- of a webhook; NULL for a part of the program
+  secret TEXT,                     -- signs what a webhook is sent; NULL for a part of the program
+  event_types TEXT NOT NULL CHECK (json_valid(event_types)), -- array of names or GLOB patterns
+  include_content INTEGER NOT NULL DEFAULT 0 CHECK (include_content IN (0, 1)),
+  enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+  disabled_reason TEXT,            -- a code; NULL while enabled, or when a person disabled it
+  description TEXT,
+  made_by TEXT NOT NULL,           -- bare: whose rights it has, in the group's store
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1,
+  CHECK (iif(kind = 'webhook', url IS NOT NULL AND secret IS NOT NULL, name IS NOT NULL))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_outbox (
+  event_seq INTEGER PRIMARY KEY,   -- of sys_events
+  event_id TEXT NOT NULL UNIQUE,   -- of sys_events, which may be pruned meanwhile
+  occurred_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  type TEXT NOT NULL,              -- as memory_doc.updated
+  entity_type TEXT NOT NULL,       -- as memory_doc
+  entity_id TEXT NOT NULL,         -- bare: the row may be gone
+  audience TEXT NOT NULL,          -- of the group's, as in sys_events
+  payload TEXT NOT NULL CHECK (json_valid(payload)), -- as in sys_events
+  encoding INTEGER,                -- form of the payload; NULL is the first
+  trace_id TEXT,                   -- W3C trace id; NULL when the caller sent none
+  depth INTEGER NOT NULL           -- 0 for a change by a caller, else one more than its cause
+) STRICT;
+
+CREATE TABLE sys_deliveries (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7; the same at every try
+  event_seq INTEGER NOT NULL REFERENCES sys_outbox (event_seq) ON DELETE CASCADE,
+  subscription_id TEXT NOT NULL REFERENCES sys_subscriptions (id) ON DELETE CASCADE,
+  entity TEXT NOT NULL,            -- type and id by `:`; a subscriber is told of it in order
+  status TEXT NOT NULL DEFAULT 'pending'
+    CHECK (status IN ('pending', 'running', 'retry', 'held', 'succeeded', 'dead', 'cancelled')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_attempt_at INTEGER NOT NULL, -- unix milliseconds UTC
+  last_failure TEXT,               -- a class of failure, never a body
+  last_status INTEGER,             -- HTTP status of the last answer; NULL when there was none
+  connection TEXT,                 -- scheme, host and port, while its breaker holds it
+  held_since INTEGER,              -- unix milliseconds UTC; NULL while not held
+  lease_owner TEXT,                -- of the runner; NULL while nobody runs it
+  lease_until INTEGER,             -- unix milliseconds UTC
+  generation INTEGER NOT NULL DEFAULT 0, -- of the claim; who lost it cannot finish
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  finished_at INTEGER,             -- unix milliseconds UTC; NULL until then
+  version INTEGER NOT NULL DEFAULT 1,
+  UNIQUE (event_seq, subscription_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_deliveries_open ON sys_deliveries (next_attempt_at, event_seq)
+  WHERE finished_at IS NULL;
+
+CREATE INDEX sys_deliveries_order ON sys_deliveries (subscription_id, entity, event_seq)
+  WHERE finished_at IS NULL;
+
+CREATE INDEX sys_deliveries_done ON sys_deliveries (finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE TABLE sys_handled_deliveries (
+  delivery_id TEXT NOT NULL PRIMARY KEY, -- bare: the delivery may be in another file
+  subscriber TEXT NOT NULL,
+  handled_at INTEGER NOT NULL      -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_circuit_breakers (
+  connection TEXT NOT NULL PRIMARY KEY, -- scheme, host and port
+  state TEXT NOT NULL CHECK (state IN ('closed', 'open', 'probing')),
+  failures INTEGER NOT NULL,       -- in a row
+  pauses INTEGER NOT NULL DEFAULT 0, -- since it opened; sets how long the next one is
+  opened_at INTEGER,               -- unix milliseconds UTC; NULL while closed
+  next_probe_at INTEGER,           -- unix milliseconds UTC; NULL while closed
+  alerted_at INTEGER,              -- unix milliseconds UTC; NULL until it is told once
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_jobs (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  kind TEXT NOT NULL CHECK (kind <> ''),
+  is_outside INTEGER NOT NULL CHECK (is_outside IN (0, 1)), -- 1: programs outside are its workers
+  payload TEXT NOT NULL CHECK (json_valid(payload)),
+  encoding INTEGER,                -- form of the payload; NULL is the first
+  dedupe_key TEXT CHECK (dedupe_key <> ''), -- NULL: may be there any number of times
+  status TEXT NOT NULL DEFAULT 'pending'
+    CHECK (status IN ('pending', 'running', 'done', 'dead', 'cancelled')),
+  priority INTEGER NOT NULL DEFAULT 0, -- higher first among those that are due
+  run_at INTEGER NOT NULL,         -- unix milliseconds UTC; not before
+  attempts INTEGER NOT NULL DEFAULT 0,
+  max_attempts INTEGER NOT NULL,
+  timeout_s INTEGER,               -- seconds of one attempt; NULL: no bound but the lease
+  lease_owner TEXT,                -- of the runner; NULL while nobody runs it
+  lease_until INTEGER,             -- unix milliseconds UTC
+  generation INTEGER NOT NULL DEFAULT 0, -- of the claim; who lost it can write nothing
+  last_error TEXT,                 -- a code or the worker's own words; never a payload
+  result TEXT CHECK (result IS NULL OR json_valid(result)),
+  made_by TEXT NOT NULL,           -- bare: users are in the registry
+  schedule_id TEXT,                -- bare: the schedule that ticked; NULL for any other
+  depth INTEGER NOT NULL DEFAULT 0, -- in its chain of causes, as in sys_outbox
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  finished_at INTEGER,             -- unix milliseconds UTC; NULL until then
+  version INTEGER NOT NULL DEFAULT 1
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX sys_jobs_dedupe ON sys_jobs (dedupe_key)
+  WHERE finished_at IS NULL AND dedupe_key IS NOT NULL;
+
+CREATE INDEX sys_jobs_due ON sys_jobs (is_outside, run_at) WHERE status = 'pending';
+
+CREATE INDEX sys_jobs_leased ON sys_jobs (lease_until) WHERE status = 'running';
+
+CREATE INDEX sys_jobs_finished ON sys_jobs (finished_at) WHERE finished_at IS NOT NULL;
+
+CREATE TABLE sys_store_keys (
+  name TEXT NOT NULL PRIMARY KEY,  -- what it is for
+  key BLOB NOT NULL CHECK (octet_length(key) = 32) -- random bytes, made with the store
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_idempotency_keys (
+  caller TEXT NOT NULL,            -- bare: the user, and the agent after `/`
+  key TEXT NOT NULL,               -- as the caller chose it
+  route TEXT NOT NULL,             -- method and template, then what fills it
+  body_mac BLOB NOT NULL,          -- HMAC-SHA-256 under the store's key `request_body`
+  state TEXT NOT NULL CHECK (state IN ('in_progress', 'done')),
+  status INTEGER,                  -- HTTP status of the answer; NULL while in progress
+  headers TEXT CHECK (headers IS NULL OR json_valid(headers)), -- those that are part of it
+  body BLOB,                       -- of the answer; NULL when it is too large to keep
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  expires_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  PRIMARY KEY (caller, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_idempotency_keys_expiry ON sys_idempotency_keys (expires_at);
+
+CREATE TABLE sys_schedules (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7, or the name of one that the program has itself
+  name TEXT NOT NULL,
+  cron TEXT,                       -- five fields; NULL when it goes by an interval
+  interval_s INTEGER CHECK (interval_s > 0), -- seconds; NULL when it goes by cron
+  timezone TEXT NOT NULL DEFAULT 'UTC', -- IANA name, by which cron is read
+  kind TEXT NOT NULL,              -- of the job
+  is_outside INTEGER NOT NULL CHECK (is_outside IN (0, 1)), -- as in sys_jobs
+  payload TEXT NOT NULL CHECK (json_valid(payload)), -- of the job
+  catch_up TEXT NOT NULL CHECK (catch_up IN ('skip', 'once', 'all')),
+  enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
+  single_run INTEGER NOT NULL DEFAULT 0 CHECK (single_run IN (0, 1)), -- 1: off after its first run
+  next_due_at INTEGER,             -- unix milliseconds UTC; NULL: never again
+  last_due_at INTEGER,             -- unix milliseconds UTC; NULL before the first tick
+  last_tick_at INTEGER,            -- unix milliseconds UTC; when that was settled
+  lease_owner TEXT,
+  lease_until INTEGER,             -- unix milliseconds UTC
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1,
+  CHECK (cron IS NOT NULL OR interval_s IS NOT NULL)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_schedules_due ON sys_schedules (next_due_at) WHERE enabled = 1;
+
+CREATE TABLE sys_schedule_runs (
+  schedule_id TEXT NOT NULL,       -- bare: its history outlives it
+  due_at INTEGER NOT NULL,         -- unix milliseconds UTC
+  outcome TEXT NOT NULL CHECK (outcome IN ('run', 'skip')),
+  reason TEXT CHECK (reason IN ('overlap', 'down', 'disabled', 'locked')), -- of a skip
+  job_id TEXT,                     -- of a run
+  ticked_at INTEGER NOT NULL,      -- unix milliseconds UTC
+  PRIMARY KEY (schedule_id, due_at),
+  CHECK (iif(outcome = 'run', job_id, reason) IS NOT NULL)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_schedule_runs_when ON sys_schedule_runs (ticked_at);
+
+CREATE TABLE sys_housekeeping (
+  name TEXT NOT NULL PRIMARY KEY,  -- of the round
+  lease_owner TEXT,                -- NULL while nobody is at it
+  lease_until INTEGER,             -- unix milliseconds UTC
+  generation INTEGER NOT NULL DEFAULT 0, -- of the round; who lost it can write nothing
+  last_started_at INTEGER,         -- unix milliseconds UTC
+  last_completed_at INTEGER,       -- unix milliseconds UTC; moves only at the end of a round
+  removed INTEGER NOT NULL DEFAULT 0 -- rows and files of the last whole round
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_operator_actions (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  acted_at INTEGER NOT NULL,       -- unix milliseconds UTC
+  action TEXT NOT NULL,            -- as job.retry
+  item TEXT NOT NULL,              -- bare: id of what was acted on
+  item_state TEXT NOT NULL CHECK (json_valid(item_state)), -- as it was then; never a payload
+  operator TEXT NOT NULL           -- bare: user id, or `box` for who is at the machine
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sys_files (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  name TEXT NOT NULL UNIQUE,       -- of the file, random
+  key BLOB NOT NULL CHECK (octet_length(key) = 32), -- of its content alone
+  digest BLOB NOT NULL UNIQUE,     -- HMAC-SHA-256 of the content, under the store's `file_content`
+  size_bytes INTEGER NOT NULL,     -- of the content
+  refs INTEGER NOT NULL DEFAULT 0 CHECK (refs >= 0), -- fields that hold it, by triggers
+  unreferenced_since INTEGER,      -- unix milliseconds UTC; NULL while some field holds it
+  encoding INTEGER,                -- form of the file; NULL is the first
+  created_at INTEGER NOT NULL      -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_files_unreferenced ON sys_files (unreferenced_since)
+  WHERE unreferenced_since IS NOT NULL;
+
+CREATE VIEW sys_changes (entity, record_id, kind, type, audience, payload, fields, at, salt) AS
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE;
 
 CREATE TRIGGER sys_track_record INSTEAD OF INSERT ON sys_changes BEGIN
   INSERT INTO sys_events (id, occurred_at, entity_type, entity_id, type, actor_kind, actor_sub,
     acting_for, request_id, trace_id, audience, payload)
-  VALUES (sys_new_id(), sys_now_ms(), NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
+  VALUES (sys_new_id(), NEW.at, NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
     sys_actor_sub(), sys_acting_for(), sys_request_id(), sys_trace_id(), NEW.audience,
     NEW.payload);
+  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
+    payload, trace_id, depth)
+  SELECT seq, id, NEW.at, NEW.type, NEW.entity, NEW.record_id, NEW.audience, NEW.payload, trace_id,
+    sys_depth() FROM sys_events
+  WHERE seq = (SELECT max(seq) FROM sys_events) AND sys_depth() <= 8 AND EXISTS (
+    SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
+    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
+  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
+  SELECT sys_new_id(), (SELECT max(seq) FROM sys_events), s.id, NEW.entity || ':' || NEW.record_id,
+    NEW.at, NEW.at FROM sys_subscriptions AS s
+  WHERE s.enabled = 1 AND sys_depth() <= 8 AND EXISTS (
+    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
   INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
-    acting_for, action, request_id, trace_id, fields)
-  VALUES (NEW.entity, NEW.record_id, 1 + (SELECT coalesce(max(ordinal), 0) FROM sys_audit
-      WHERE entity = NEW.entity AND record_id = NEW.record_id), sys_now_ms(), NEW.kind,
-    sys_actor_kind(), sys_actor_sub(), sys_acting_for(), sys_action(), sys_request_id(),
-    sys_trace_id(), NEW.fields);
+    acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash)
+  SELECT NEW.entity, NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
+    sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(), NEW.fields, NEW.salt,
+    sys_fields_digest(NEW.salt, NEW.fields),
+    sys_row_hash((SELECT row_hash FROM sys_audit ORDER BY seq DESC LIMIT 1), NEW.entity,
+      NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
+      sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(),
+      sys_fields_digest(NEW.salt, NEW.fields))
+  FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
+    WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
 END;

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from app.clock import Millis
+from app.db.bell import Bell
 from app.db.context import Actor
 from app.db.migrations import Bucket, load
 from app.db.pool import Handles
@@ -140,6 +142,11 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
             return await self.read(lambda reader: reader.one(statement, **params))
         return found
 
+    @property
+    def bell(self) -> Bell:
+        """Rung after each commit of this process on the file."""
+        return self.lane.bell
+
     async def read(self, work: Callable[[ReaderT], ResultT]) -> ResultT:
         """Run the work on a thread, in one snapshot.
 
@@ -149,10 +156,23 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
         Raises:
             StoreClosedError: The store was closed meanwhile.
         """
-        return await asyncio.get_running_loop().run_in_executor(self.threads, self._read, work)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.threads, partial(self._read, work))
 
-    def _read(self, work: Callable[[ReaderT], ResultT]) -> ResultT:
-        with self.handles.borrow_reader() as connection:
+    async def watch(self, work: Callable[[ReaderT], ResultT]) -> ResultT:
+        """As `read`, but no use of the store: whoever only watches keeps it from no idle locking.
+
+        Returns:
+            What the work returned.
+
+        Raises:
+            StoreClosedError: The store was closed meanwhile.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.threads, partial(self._read, work, is_watch=True))
+
+    def _read(self, work: Callable[[ReaderT], ResultT], *, is_watch: bool = False) -> ResultT:
+        with self.handles.borrow_reader(is_watch=is_watch) as connection:
             connection.all("BEGIN")
             try:
                 return work(self.reader(connection))

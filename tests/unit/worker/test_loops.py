@@ -157,7 +157,7 @@ def test_what_is_idle_is_locked_here_alone(tmp_path: Path) -> None:
         async with open_room(settings) as room:
             ana, ben = await _unlocked(room, "ana"), await _unlocked(room, "ben")
             unlocked = room.stores.unlocked()
-            unlocked[ana].store.handles.last_used -= 3_601
+            unlocked[ana].store.handles.last_wanted -= 3_601
             async with run_loops(room):
                 await _until(lambda: list(room.stores.unlocked()) == [ben])
             row = await room.stores.registry.one(sql.FIND_ACCOUNT, user_id=ana)
