@@ -14,19 +14,26 @@
     |   +-- InvalidPathError  WeakPasswordError  PasswordUnchangedError
     |   +-- InvalidUsernameError
     |   +-- DifferentRootsError  OverlappingEditsError  RecursiveRequiredError
-    |   +-- IdempotencyNotSupportedError
+    |   +-- IdempotencyNotSupportedError  InvalidIdempotencyKeyError
+    |   +-- IdempotencyKeyReusedError
     +-- PayloadTooLargeError
     +-- ConflictError                    the state of things stands against it
     |   +-- VersionConflictError  AlreadyExistsError  PathConflictError
     |   +-- NoMatchError  ManyMatchesError  UsernameTakenError
     |   +-- AlreadySetUpError  LastAdministratorError  KeyNotHeldError
     |   +-- StoreNotEncryptedError  ConstraintError
+    |   +-- IdempotencyInProgressError  IdempotencyAnswerNotKeptError
+    |   +-- LeaseLostError  JobOverError
+    +-- EventCursorError                 a place from which the log cannot be followed
+    |   +-- EventLogRestartedError  EventCursorExpiredError  EventCursorAheadError
+    +-- TooManyStreamsError              the caller has as many open as one may
     +-- TooManyAttemptsError             the throttle; carries retry_after_s
     +-- StoreError                       a store that cannot serve just now, or at all
     |   +-- StoreLockedError  StoreBusyError  StoreMigratingError
     |   +-- OutOfHandlesError  OverloadedError  DiskFullError  QuotaExceededError
     |   +-- StoreDamagedError  StoreMissingError  StoreSwappedError
-    |   +-- StoreTooNewError  StoreReadOnlyError
+    |   +-- StoreOutdatedError  StoreMigrationFailedError
+    |   +-- StoreTooNewError  StoreReadOnlyError  FileDamagedError
     +-- StartError                       the service cannot start, and says why
         +-- AlreadyServingError  DriverUnfitError  InstanceKeyError
 
@@ -157,6 +164,18 @@ class IdempotencyNotSupportedError(InvalidInputError):
     code = "idempotency_not_supported"
 
 
+class InvalidIdempotencyKeyError(InvalidInputError):
+    """An Idempotency-Key is 1 to 128 visible ASCII characters, sent once."""
+
+    code = "invalid_idempotency_key"
+
+
+class IdempotencyKeyReusedError(InvalidInputError):
+    """This Idempotency-Key was used for another request: choose a new one."""
+
+    code = "idempotency_key_reused"
+
+
 class PayloadTooLargeError(StrongroomError):
     """The body is larger than this call takes."""
 
@@ -169,6 +188,18 @@ class ConflictError(StrongroomError):
     code = "conflict"
 
 
+class LeaseLostError(ConflictError):
+    """This claim of the job is over: its time ran out, or the job was taken from it."""
+
+    code = "lease_lost"
+
+
+class JobOverError(ConflictError):
+    """The job is over already."""
+
+    code = "job_over"
+
+
 class ConstraintError(ConflictError):
     """A rule of the schema refused the change."""
 
@@ -178,6 +209,18 @@ class ConstraintError(ConflictError):
         super().__init__()
         self.kind = kind
         """SQLite's extended error name, as `SQLITE_CONSTRAINT_UNIQUE`."""
+
+
+class IdempotencyInProgressError(ConflictError):
+    """The same request is being done now: ask again in a moment."""
+
+    code = "idempotency_in_progress"
+
+
+class IdempotencyAnswerNotKeptError(ConflictError):
+    """The same request was done; its answer is not kept: read what it changed."""
+
+    code = "idempotency_answer_not_kept"
 
 
 class VersionConflictError(ConflictError):
@@ -255,6 +298,39 @@ class StoreNotEncryptedError(ConflictError):
     code = "store_not_encrypted"
 
 
+class EventCursorError(StrongroomError):
+    """The log of events cannot be followed from there."""
+
+
+class EventLogRestartedError(EventCursorError):
+    """The log is another since the store was restored or imported: begin without a cursor."""
+
+    code = "event_log_restarted"
+
+
+class EventCursorExpiredError(EventCursorError):
+    """What came after this cursor was pruned: begin without one, and take the gap into account."""
+
+    code = "event_cursor_expired"
+
+    def __init__(self, first_seq: int) -> None:
+        super().__init__()
+        self.first_seq = first_seq
+        """The first event that is kept, or would be the next when none is."""
+
+
+class EventCursorAheadError(EventCursorError):
+    """The log has not come as far as this cursor."""
+
+    code = "event_cursor_ahead"
+
+
+class TooManyStreamsError(StrongroomError):
+    """The caller has as many streams open as one may: close one."""
+
+    code = "too_many_streams"
+
+
 class TooManyAttemptsError(StrongroomError):
     """Too many attempts: wait before the next one."""
 
@@ -290,6 +366,16 @@ class StoreMigratingError(StoreError):
 
     code = "store_migrating"
     retry_after_s: ClassVar[int | None] = 2
+
+
+class StoreOutdatedError(StoreMigratingError):
+    """The store is older than the program and waits to be brought up to date: try again."""
+
+
+class StoreMigrationFailedError(StoreError):
+    """The store's migration failed and left it as it was: the operator should look into it."""
+
+    code = "store_migration_failed"
 
 
 class OutOfHandlesError(StoreError):
@@ -351,6 +437,34 @@ class StoreReadOnlyError(StoreError):
     """The store cannot be written: the operator should look at the disk and its permissions."""
 
     code = "store_read_only"
+
+
+class FileDamagedError(StoreError):
+    """The file's bytes are damaged or gone: the operator should restore them from a backup."""
+
+    code = "file_damaged"
+
+
+class BlobDiffersError(ConflictError):
+    """Something else was stored under this id: choose another."""
+
+    code = "blob_differs"
+
+
+class RangeNotSatisfiableError(StrongroomError):
+    """The part asked for lies outside of what there is."""
+
+    code = "range_not_satisfiable"
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__()
+        self.size_bytes = size_bytes
+
+
+class RunnerLostError(ConflictError):
+    """Somebody else has taken this operation over, or a person is to decide about it."""
+
+    code = "runner_lost"
 
 
 class StartError(StrongroomError):

@@ -27,6 +27,7 @@ _OWN_PORTS = {"http": ":80", "https": ":443"}
 _PREFIX = "STRONGROOM_"
 _KIB = 1024
 _MIB = 1024 * _KIB
+_GIB = 1024 * _MIB
 
 
 def _find_credential() -> Path | None:
@@ -68,6 +69,8 @@ class Settings(BaseSettings):
     """Bytes of a note's body; a note is read whole."""
     json_bytes_max: int = Field(default=_MIB, ge=1)
     """Bytes of a JSON body."""
+    blob_bytes_max: int = Field(default=_GIB, ge=1)
+    """Bytes of a file's content; files are streamed, so memory does not bound it."""
     inline_note_bytes_max: int = Field(default=64 * _KIB, ge=0)
     """Bytes up to which a note is read on the event loop; a thread costs more than that."""
 
@@ -103,14 +106,60 @@ class Settings(BaseSettings):
     last_seen_every_s: int = Field(default=300, ge=1)
     """Seconds between two records of a session's use; each is a write."""
 
+    event_days: int = Field(default=90, ge=1)
+    """Days that events are kept in the group's store; a member prunes their own."""
+    event_page_max: int = Field(default=1_000, ge=1)
+    """Events that a page can have at most."""
+    event_look_ms: int = Field(default=200, ge=1)
+    """Milliseconds between two looks of a stream: at its rights, and at others' commits."""
+    event_heartbeat_s: float = Field(default=15.0, gt=0)
+    """Seconds without an event after which a stream sends a comment, so that nobody closes it."""
+    event_streams_max: int = Field(default=256, ge=1)
+    """Streams of events that a worker has open at once."""
+    event_streams_each: int = Field(default=8, ge=1)
+    """Streams of events that one member has open in a worker at once."""
+    audit_field_days: int = Field(default=365, ge=1)
+    """Days that the record of changes keeps which fields were changed, and how."""
+    stall_s: float = Field(default=30.0, gt=0)
+    """Seconds after which a client that takes nothing of its answer is dropped."""
+
     exclusive_wait_s: float = Field(default=10.0, gt=0)
     """Seconds to wait until nobody has a store open, before `store_busy`."""
     write_wait_s: float = Field(default=10.0, gt=0)
     """Seconds that a write waits for its turn, before `store_busy`."""
     stop_s: int = Field(default=15, ge=1)
     """Seconds from SIGTERM until the workers are killed; writes in flight finish within."""
+    file_grace_hours: int = Field(default=24, ge=1)
+    """Hours that a file's bytes are kept after the last row that held it is gone."""
+    step_alert_minutes: int = Field(default=15, ge=1)
+    """Minutes after which an operation that is not finished is told to the operator."""
+    snapshot_days: int = Field(default=7, ge=1)
+    """Days that the copy of a store from before its migration is kept."""
     janitor_s: int = Field(default=60, ge=1)
     """Seconds between two rounds of the janitor."""
+
+    job_poll_s: float = Field(default=1.0, gt=0)
+    """Seconds between two looks for work that is due, should no bell ring before."""
+    job_look_s: float = Field(default=30.0, gt=0)
+    """Seconds between two looks at a store whose handles are closed, for others' leavings."""
+    jobs_at_once: int = Field(default=8, ge=1)
+    """Jobs that a worker runs at the same time."""
+    jobs_per_store: int = Field(default=2, ge=1)
+    """Of these, most of one store, so that none waits for another's."""
+    job_lease_s: int = Field(default=300, ge=1)
+    """Seconds that a claim holds; renewed at a third of it while its job runs."""
+    job_attempts: int = Field(default=10, ge=1)
+    """Tries before a job is dead, unless it names its own number."""
+    job_backoff_max_s: int = Field(default=600, ge=1)
+    """Seconds between two tries at most; the first ones are 2, 4, 8 at most."""
+    job_done_days: int = Field(default=7, ge=1)
+    """Days that done and cancelled jobs are kept."""
+    job_dead_days: int = Field(default=90, ge=1)
+    """Days that dead jobs are kept."""
+    job_bytes_max: int = Field(default=64 * _KIB, ge=1)
+    """Bytes of a job's payload, and of its result."""
+    job_wait_s: int = Field(default=30, ge=0)
+    """Seconds that a program may wait for a job to claim."""
 
     @field_validator("root", "instance_key_file")
     @classmethod
@@ -174,6 +223,10 @@ class Settings(BaseSettings):
     def user_file(self, user_id: UserId) -> Path:
         """The file of a member's store, whether or not it exists."""
         return self.database / f"{user_id}.db"
+
+    def files_folder(self, owner_id: UserId) -> Path:
+        """The folder of a store's files, whether or not it exists; the group's is `instance`."""
+        return self.database / "files" / owner_id
 
     @property
     def lock_file(self) -> Path:

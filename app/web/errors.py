@@ -13,6 +13,7 @@ from starlette.responses import Response
 from app import telemetry
 from app.errors import (
     AlreadyExistsError,
+    EventCursorExpiredError,
     ManyMatchesError,
     StrongroomError,
     TooManyAttemptsError,
@@ -39,6 +40,10 @@ STATUS: Final[Mapping[str, int]] = {
     "overlapping_edits": 422,
     "recursive_required": 422,
     "idempotency_not_supported": 422,
+    "invalid_idempotency_key": 422,
+    "idempotency_key_reused": 422,
+    "idempotency_in_progress": 409,
+    "idempotency_answer_not_kept": 409,
     "payload_too_large": 413,
     "conflict": 409,
     "constraint_failed": 409,
@@ -52,6 +57,12 @@ STATUS: Final[Mapping[str, int]] = {
     "last_administrator": 409,
     "key_not_held": 409,
     "store_not_encrypted": 409,
+    "lease_lost": 409,
+    "job_over": 409,
+    "event_log_restarted": 410,
+    "event_cursor_expired": 410,
+    "event_cursor_ahead": 409,
+    "too_many_streams": 429,
     "too_many_attempts": 429,
     "store_error": 500,
     "store_locked": 423,
@@ -65,7 +76,12 @@ STATUS: Final[Mapping[str, int]] = {
     "store_missing": 500,
     "store_swapped": 500,
     "store_too_new": 409,
+    "store_migration_failed": 409,
     "store_read_only": 503,
+    "file_damaged": 500,
+    "blob_differs": 409,
+    "range_not_satisfiable": 416,
+    "runner_lost": 409,
     "internal_error": 500,
 }
 """Status of each code that a request can meet."""
@@ -148,6 +164,8 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
             headers["ETag"] = f'"{error.current_version}"'
     if isinstance(error, ManyMatchesError):
         more["lines"] = error.lines
+    if isinstance(error, EventCursorExpiredError):
+        more["first_seq"] = error.first_seq
     if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1
         headers["WWW-Authenticate"] = "Bearer"
     return problem(status, error.code, str(error), request_id, headers=headers, **more)

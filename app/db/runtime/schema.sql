@@ -171,10 +171,11 @@ CREATE TABLE sys_jobs (
   priority INTEGER NOT NULL DEFAULT 0, -- higher first among those that are due
   run_at INTEGER NOT NULL,         -- unix milliseconds UTC; not before
   attempts INTEGER NOT NULL DEFAULT 0,
-  max_attempts INTEGER NOT NULL,
+  max_attempts INTEGER CHECK (max_attempts > 0), -- NULL: as many as the setting says
   timeout_s INTEGER,               -- seconds of one attempt; NULL: no bound but the lease
   lease_owner TEXT,                -- of the runner; NULL while nobody runs it
   lease_until INTEGER,             -- unix milliseconds UTC
+  claimed_at INTEGER,              -- unix milliseconds UTC; begin of the last attempt
   generation INTEGER NOT NULL DEFAULT 0, -- of the claim; who lost it can write nothing
   last_error TEXT,                 -- a code or the worker's own words; never a payload
   result TEXT CHECK (result IS NULL OR json_valid(result)),
@@ -187,10 +188,13 @@ CREATE TABLE sys_jobs (
   version INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
 
-CREATE UNIQUE INDEX sys_jobs_dedupe ON sys_jobs (dedupe_key)
+CREATE UNIQUE INDEX sys_jobs_dedupe ON sys_jobs (is_outside, dedupe_key)
   WHERE finished_at IS NULL AND dedupe_key IS NOT NULL;
 
 CREATE INDEX sys_jobs_due ON sys_jobs (is_outside, run_at) WHERE status = 'pending';
+
+CREATE INDEX sys_jobs_order ON sys_jobs (is_outside, priority DESC, run_at, id)
+  WHERE status = 'pending';
 
 CREATE INDEX sys_jobs_leased ON sys_jobs (lease_until) WHERE status = 'running';
 
@@ -204,18 +208,23 @@ CREATE TABLE sys_store_keys (
 CREATE TABLE sys_idempotency_keys (
   caller TEXT NOT NULL,            -- bare: the user, and the agent after `/`
   key TEXT NOT NULL,               -- as the caller chose it
-  route TEXT NOT NULL,             -- method and template, then what fills it
-  body_mac BLOB NOT NULL,          -- HMAC-SHA-256 under the store's key `request_body`
+  route TEXT NOT NULL,             -- method and template
+  body_mac BLOB NOT NULL,          -- HMAC-SHA-256 of the whole request, under `request_body`
   state TEXT NOT NULL CHECK (state IN ('in_progress', 'done')),
-  status INTEGER,                  -- HTTP status of the answer; NULL while in progress
+  operation TEXT,                  -- bare: what settles it while in progress; NULL for one write
+  status INTEGER,                  -- HTTP status of the answer; NULL while it is not known
   headers TEXT CHECK (headers IS NULL OR json_valid(headers)), -- those that are part of it
-  body BLOB,                       -- of the answer; NULL when it is too large to keep
+  body BLOB,                       -- of the answer; NULL when it is not kept
   created_at INTEGER NOT NULL,     -- unix milliseconds UTC
   expires_at INTEGER NOT NULL,     -- unix milliseconds UTC
-  PRIMARY KEY (caller, key)
+  PRIMARY KEY (caller, key),
+  CHECK (state = 'in_progress' OR status IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sys_idempotency_keys_expiry ON sys_idempotency_keys (expires_at);
+
+CREATE INDEX sys_idempotency_keys_open ON sys_idempotency_keys (operation)
+  WHERE state = 'in_progress';
 
 CREATE TABLE sys_schedules (
   id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7, or the name of one that the program has itself

@@ -137,7 +137,9 @@ def test_columns_are_the_fields_of_the_row(empty: Connection, statement: Stateme
 def test_an_inline_statement_searches(empty: Connection, statement: Statement[Any]) -> None:
     """What runs on the event loop finds its rows by key, without a sort of its own."""
     for step in plan(empty, statement):
-        assert step.startswith("SEARCH"), step
+        # A row of subqueries is no table; each of them is a step of its own.
+        if step != "SCAN CONSTANT ROW" and not step.startswith("SCALAR SUBQUERY"):
+            assert step.startswith("SEARCH"), step
 
 
 # -- with rows ---------------------------------------------------------------------------------
