@@ -105,6 +105,10 @@ class Settings(BaseSettings):
     """Seconds for which a checked password counts as recent."""
     last_seen_every_s: int = Field(default=300, ge=1)
     """Seconds between two records of a session's use; each is a write."""
+    idempotency_hours: int = Field(default=24, ge=1)
+    """Hours that a request's answer is kept for its `Idempotency-Key`."""
+    idempotency_answer_bytes_max: int = Field(default=65_536, ge=0)
+    """Bytes of such an answer that are kept; of a larger one only that it was given."""
 
     event_days: int = Field(default=90, ge=1)
     """Days that events are kept in the group's store; a member prunes their own."""

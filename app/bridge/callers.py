@@ -21,6 +21,7 @@ from app.errors import (
 )
 from app.ids import RoleId, SessionId, UserId
 from app.registry.sessions import ALL_SCOPES
+from app.runtime.idempotency import Once
 
 CredentialT = TypeVar("CredentialT", CredentialRow, QuickCredentialRow)
 _HOUR_MS: Final = 3_600_000
@@ -38,6 +39,8 @@ class Call:
     """The /24 or /64 it came from."""
     request_id: str | None = None
     trace_id: str | None = None
+    once: Once | None = None
+    """Goes to the write that decides the request, if it may come twice; None when it may not."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from app import telemetry
 from app.errors import StrongroomError
+from app.runtime.idempotency import Replayed
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Operations:
 
 
 def _tell_untaken(task: asyncio.Task[Any]) -> None:
-    """Put on record the fault of an operation whose asker has gone; a refusal is no fault."""
+    """Put on record the fault of an operation whose asker has gone; no refusal is one."""
     error = None if task.cancelled() else task.exception()
-    if error is not None and not isinstance(error, StrongroomError):
+    if error is not None and not isinstance(error, StrongroomError | Replayed):
         telemetry.unexpected("operation", error)

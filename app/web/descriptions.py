@@ -5,6 +5,8 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
+from app.web import idempotency
+from app.web.callers import UNSAFE
 from app.web.errors import CODES, MEDIA_TYPE
 from app.web.rules import Rule
 
@@ -33,6 +35,7 @@ _PROBLEM: Final[Mapping[str, Any]] = {
         },
         "current_version": {"type": ["integer", "null"]},
         "lines": {"type": "array", "items": {"type": "integer"}},
+        "first_seq": {"type": "integer"},
     },
 }
 
@@ -59,9 +62,12 @@ _SCHEMES: Final[Mapping[str, Any]] = {
 }
 
 
-def of_rule(rule: Rule, extra: Mapping[str, Any] | None) -> dict[str, Any]:
+def of_rule(rule: Rule, method: str, extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """A route's part of the description, from its rule and what it says of itself."""
-    return {"security": [] if rule.is_public else _CREDENTIALS, **(extra or {})}
+    described = {"security": [] if rule.is_public else _CREDENTIALS, **(extra or {})}
+    if method in UNSAFE and rule.repeats == "kept":
+        described["parameters"] = [*described.get("parameters", ()), idempotency.DESCRIPTION]
+    return described
 
 
 def raw_body(*kinds: str, fields: type[Any] | None = None) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
-from app.errors import IdempotencyNotSupportedError, PayloadTooLargeError, StrongroomError
+from app.errors import PayloadTooLargeError, StrongroomError
+from app.web import idempotency
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
 from app.web.hot import Answer, HotPath
 
@@ -143,8 +144,8 @@ def _judge_headers(scope: Scope, limit: int) -> None:
         size += len(name) + len(value)
         if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
             raise PayloadTooLargeError
-        if name == b"idempotency-key" and scope["method"] in _UNSAFE:
-            raise IdempotencyNotSupportedError
+        if name == idempotency.HEADER and scope["method"] in _UNSAFE:
+            idempotency.note_key(scope, value)
         if name == b"traceparent" and (match := _TRACE_PARENT.match(value)):
             scope[TRACE_ID] = match[1].decode()
     if size > _HEADERS_MAX:

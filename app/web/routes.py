@@ -1,7 +1,7 @@
 """The one kind of route: it judges caller, query and body, in this order, before its function."""
 
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -12,12 +12,14 @@ from pydantic import BaseModel
 from typing_extensions import override
 
 from app.bridge.callers import Call, Caller
+from app.bridge.idempotency import require_one_use
 from app.bridge.network import client_address, network_of
 from app.bridge.strongroom import Strongroom
-from app.web import callers, descriptions
+from app.runtime.idempotency import Replayed
+from app.web import callers, descriptions, idempotency
 from app.web.envelope import TRACE_ID
 from app.web.errors import REQUEST_ID
-from app.web.rules import RULES
+from app.web.rules import RULES, Rule
 from app.web.strict_json import JsonRequest, require_json, require_nothing
 
 T = TypeVar("T")
@@ -32,7 +34,7 @@ class StrictRoute(APIRoute):
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         (method,) = options["methods"]
         self.rule = RULES[f"{method} {path}"]
-        described = descriptions.of_rule(self.rule, options.get("openapi_extra"))
+        described = descriptions.of_rule(self.rule, method, options.get("openapi_extra"))
         options["openapi_extra"] = described
         options["responses"] = {**descriptions.PROBLEMS, **(options.get("responses") or {})}
         self._reads_its_body = "requestBody" in described
@@ -44,13 +46,14 @@ class StrictRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def judge_and_answer(request: Request) -> Response:
-            strict = JsonRequest(request.scope, request.receive)
+            kind = idempotency.KeyedRequest if idempotency.has_key(request.scope) else JsonRequest
+            strict = kind(request.scope, request.receive)
             await self._judge(strict)
             return await answer(strict)
 
         return judge_and_answer
 
-    async def _judge(self, request: Request) -> None:
+    async def _judge(self, request: JsonRequest) -> None:
         if not self.rule.is_public:
             room = room_of(request)
             caller = await callers.authenticate(request, room)
@@ -62,6 +65,8 @@ class StrictRoute(APIRoute):
             await require_json(request)
         elif not self._reads_its_body and request.method in callers.UNSAFE:
             await require_nothing(request)
+        if idempotency.has_key(request.scope):
+            await idempotency.require_supported(request, self.rule)
 
 
 def query_names(route: APIRoute) -> frozenset[str]:
@@ -133,16 +138,25 @@ class Ask(Visit):
     async def once(
         self, operation: Callable[[Call], Awaitable[T]], render: Callable[[T], Response]
     ) -> Response:
-        """Do what the request asks, and answer it.
+        """Do what the request asks, and answer it; by its `Idempotency-Key` no more than once.
 
         Args:
-            operation: Acts, given the request's call, and returns what the answer tells.
+            operation: Acts, given the request's call, and returns what the answer tells: the
+                same as its deciding write returns, which is given the call's `once`.
             render: Makes the answer of that, and of nothing else.
 
         Returns:
             The answer.
         """
-        return render(await operation(self.call))
+        rule: Rule = self.request.scope["route"].rule
+        once = await idempotency.once_of(self.request, rule, self.room, self.caller, render)
+        if once is None:
+            return render(await operation(self.call))
+        await require_one_use(self.room, self.caller, once)
+        try:
+            return render(await operation(replace(self.call, once=once)))
+        except Replayed as replayed:
+            return idempotency.replay(replayed.answer)
 
 
 async def _visit(request: Request) -> Visit:

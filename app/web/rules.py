@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from app.registry.roles import Capability
 
@@ -21,18 +21,26 @@ class Rule:
     """Whether that password must have been checked within minutes."""
     capability: Capability | None = None
     """What the caller's role must hold."""
+    repeats: Literal["kept", "unneeded", "refused"] = "kept"
+    """What an `Idempotency-Key` does on an unsafe method: the answer is kept for whoever asks
+    again; nothing, for the call only reads; it is refused, for a secret comes or goes."""
+    secret_field: str | None = None
+    """An optional field of the body that is a secret: with it a key is refused."""
 
 
-PUBLIC: Final = Rule(is_public=True)
+PUBLIC: Final = Rule(is_public=True, repeats="refused")
 ANYBODY: Final = Rule(scope="")
 """Whoever is signed in, by whatever credential."""
 _PERSON: Final = Rule()
-_PERSON_RECENT: Final = Rule(is_recent=True)
-_READ: Final = Rule(scope="memory:read")
+_PERSON_SECRET: Final = Rule(repeats="refused")
+"""A secret comes or goes: such an answer is never kept."""
+_READ: Final = Rule(scope="memory:read", repeats="unneeded")
 _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
 _READ_REPORTS: Final = Rule(scope="reports:read")
 _WRITE_REPORTS: Final = Rule(scope="reports:write")
+
+_CHANGE_USER: Final = Rule(capability="users.manage", secret_field="password")  # noqa: S106 - a name
 
 RULES: Final[Mapping[str, Rule]] = {
     "GET /healthz": PUBLIC,
@@ -45,19 +53,19 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/recovery": PUBLIC,
     "GET /api/session": ANYBODY,
     "DELETE /api/session": ANYBODY,
-    "POST /api/session/unlock": _PERSON,
-    "POST /api/session/confirm": _PERSON,
+    "POST /api/session/unlock": _PERSON_SECRET,
+    "POST /api/session/confirm": _PERSON_SECRET,
     "GET /api/sessions": _PERSON,
     "DELETE /api/sessions": _PERSON,
     "DELETE /api/sessions/{session_id}": _PERSON,
     "GET /api/tokens": _PERSON,
-    "POST /api/tokens": _PERSON_RECENT,
+    "POST /api/tokens": Rule(is_recent=True, repeats="refused"),
     "DELETE /api/tokens/{token_id}": _PERSON,
     "GET /api/me": Rule(scope="account"),
     "PATCH /api/me": _PERSON,
-    "PUT /api/me/password": _PERSON,
-    "POST /api/me/recovery-code": _PERSON,
-    "POST /api/me/rotate": _PERSON,
+    "PUT /api/me/password": _PERSON_SECRET,
+    "POST /api/me/recovery-code": _PERSON_SECRET,
+    "POST /api/me/rotate": _PERSON_SECRET,
     "POST /api/me/lock": _PERSON,
     "GET /api/me/access": Rule(needs_store=True),
     "GET /api/me/keys": _PERSON,
@@ -87,11 +95,11 @@ RULES: Final[Mapping[str, Rule]] = {
     "DELETE /api/reports/{home}/{report_id}": _WRITE_REPORTS,
     "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
-    "POST /api/admin/users": Rule(capability="users.manage"),
-    "PATCH /api/admin/users/{user_id}": Rule(capability="users.manage"),
+    "POST /api/admin/users": Rule(capability="users.manage", repeats="refused"),
+    "PATCH /api/admin/users/{user_id}": _CHANGE_USER,
     "DELETE /api/admin/users/{user_id}": Rule(is_recent=True, capability="users.manage"),
     "GET /api/admin/invitations": Rule(scope="admin", capability="users.read"),
-    "POST /api/admin/invitations": Rule(capability="users.manage"),
+    "POST /api/admin/invitations": Rule(capability="users.manage", repeats="refused"),
     "DELETE /api/admin/invitations/{invitation_id}": Rule(capability="users.manage"),
     "GET /api/admin/roles": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/supervision": Rule(scope="admin", capability="supervision.manage"),

@@ -10,9 +10,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from app.clock import Millis
+from app.db import migrations
 from app.db.bell import Bell
 from app.db.context import Actor
 from app.db.migrations import Bucket, load
@@ -65,6 +66,10 @@ class RuntimeReader:
         """The present, as the store's clock tells it."""
         return self._connection.now_ms
 
+    def schema(self) -> dict[str, str]:
+        """What `migrations.schema` says of the store."""
+        return migrations.schema(self._connection)
+
     def all(self, statement: Statement[RowT], /, **params: Value) -> list[RowT]:
         """Every row of the statement."""
         make = statement.make
@@ -95,6 +100,13 @@ class RuntimeTransactor(RuntimeReader):
     def run(self, statement: Statement[RowT], /, **params: Value) -> list[RowT]:
         """Run a writing statement to its end; the rows of its RETURNING, in no order."""
         return self.all(statement, **params)
+
+
+class Once(Protocol):
+    """Lets a work act once, however often its request comes."""
+
+    def __call__(self, tx: RuntimeTransactor, work: Callable[[], ResultT]) -> ResultT:
+        """Do the work in the transaction it is given, or raise what keeps it from acting again."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,12 +192,15 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
                 if connection.in_transaction:
                     connection.all("ROLLBACK")
 
-    async def write(self, work: Callable[[TransactorT], ResultT], actor: Actor) -> ResultT:
+    async def write(
+        self, work: Callable[[TransactorT], ResultT], actor: Actor, *, once: Once | None = None
+    ) -> ResultT:
         """Run the work in a transaction and return when it is on the disk.
 
         Args:
             work: Returns plain data; may be run again when a shared commit fails.
             actor: Who writes, as events and audit record it.
+            once: Around a work that answers a request which may come again; None for any other.
 
         Returns:
             What the work returned.
@@ -194,9 +209,12 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
             StoreClosedError: The store was closed meanwhile; nothing was written.
             OverloadedError: Too many writes wait; nothing was written.
         """
-        return await self.writer.submit(
-            self.lane, self.handles, lambda connection: work(self.transactor(connection)), actor
-        )
+
+        def run(connection: Connection) -> ResultT:
+            tx = self.transactor(connection)
+            return work(tx) if once is None else once(tx, lambda: work(tx))
+
+        return await self.writer.submit(self.lane, self.handles, run, actor)
 
     async def checkpoint(self) -> bool:
         """Empty the write-ahead log into the file, so that what was deleted leaves the log too.

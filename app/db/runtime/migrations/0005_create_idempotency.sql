@@ -13,15 +13,19 @@ INSERT INTO sys_store_keys (name, key) VALUES
 CREATE TABLE sys_idempotency_keys (
   caller TEXT NOT NULL,            -- bare: the user, and the agent after `/`
   key TEXT NOT NULL,               -- as the caller chose it
-  route TEXT NOT NULL,             -- method and template, then what fills it
-  body_mac BLOB NOT NULL,          -- HMAC-SHA-256 under the store's key `request_body`
+  route TEXT NOT NULL,             -- method and template
+  body_mac BLOB NOT NULL,          -- HMAC-SHA-256 of the whole request, under `request_body`
   state TEXT NOT NULL CHECK (state IN ('in_progress', 'done')),
-  status INTEGER,                  -- HTTP status of the answer; NULL while in progress
+  operation TEXT,                  -- bare: what settles it while in progress; NULL for one write
+  status INTEGER,                  -- HTTP status of the answer; NULL while it is not known
   headers TEXT CHECK (headers IS NULL OR json_valid(headers)), -- those that are part of it
-  body BLOB,                       -- of the answer; NULL when it is too large to keep
+  body BLOB,                       -- of the answer; NULL when it is not kept
   created_at INTEGER NOT NULL,     -- unix milliseconds UTC
   expires_at INTEGER NOT NULL,     -- unix milliseconds UTC
-  PRIMARY KEY (caller, key)
+  PRIMARY KEY (caller, key),
+  CHECK (state = 'in_progress' OR status IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sys_idempotency_keys_expiry ON sys_idempotency_keys (expires_at);
+CREATE INDEX sys_idempotency_keys_open ON sys_idempotency_keys (operation)
+  WHERE state = 'in_progress';
