@@ -13,6 +13,7 @@ from typing import Final
 
 from app import telemetry
 from app.bridge import instance_key, layout, setup
+from app.bridge.acts import Acts
 from app.bridge.gate import DerivationGate
 from app.bridge.instance_key import InstanceKey
 from app.bridge.janitor import Janitor
@@ -23,7 +24,7 @@ from app.bridge.strongroom import Reach, Strongroom, reach_nothing
 from app.clock import Clock, system_clock
 from app.crypto import kdf
 from app.crypto.kdf import KdfParams
-from app.db import files
+from app.db import files, upgrades
 from app.db.context import system_actor
 from app.db.files import Connection, require_fit_driver
 from app.db.locks import LockFile
@@ -43,7 +44,10 @@ _CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 def prepare(
-    settings: Settings, clock: Clock = system_clock, kdf_params: KdfParams | None = None
+    settings: Settings,
+    clock: Clock = system_clock,
+    kdf_params: KdfParams | None = None,
+    reach: Reach = reach_nothing,
 ) -> None:
     """Initialise a fresh root, or bring an old one to order; safe to do again.
 
@@ -51,12 +55,13 @@ def prepare(
         settings: Where, and how.
         clock: The time.
         kdf_params: The cost of new passwords; None measures it on a fresh root.
+        reach: Told each named point.
 
     Raises:
         StartError: What stands in the way, in words.
     """
     try:
-        asyncio.run(_prepare(settings, clock, kdf_params))
+        asyncio.run(_prepare(settings, clock, kdf_params, reach))
     except StartError:
         raise
     except StrongroomError as error:
@@ -67,12 +72,16 @@ def prepare(
         raise StartError(reason) from error
 
 
-async def _prepare(settings: Settings, clock: Clock, kdf_params: KdfParams | None) -> None:
+async def _prepare(
+    settings: Settings, clock: Clock, kdf_params: KdfParams | None, reach: Reach
+) -> None:
     require_fit_driver()
     settings.database.mkdir(mode=0o700, exist_ok=True)
     is_fresh = not settings.system_file.exists()
     if is_fresh:
         _make_root(settings, clock)
+    else:
+        _bring_up(settings, clock, reach)
     instance_key.forget_unfinished(settings.instance_key)
     async with running(settings, clock, kdf_params=kdf_params) as room:
         await Janitor(settings, room.stores).round()
@@ -97,6 +106,31 @@ def _make_root(settings: Settings, clock: Clock) -> None:
 
     files.create(new, None, layout.SYSTEM_KIND, clock, fill)
     files.replace_with_new(settings.system_file)
+
+
+def _bring_up(settings: Settings, clock: Clock, reach: Reach) -> None:
+    """Bring system.db to the present version, with a copy of what it was beside it.
+
+    Members' own stores wait for their first opening.
+
+    Raises:
+        StoreTooNewError: Written by a newer program; not a byte of it is changed.
+        StoreBusyError: A process beside the server reads it for too long.
+    """
+    path, kind = settings.system_file, layout.SYSTEM_KIND
+    with contextlib.closing(LockFile(settings.stores_lock_file)) as locks:
+        # What a start that was cut left of a copy; nobody else makes one.
+        files.remove_new(path)
+        version = upgrades.outdated_version(path, None, kind, clock)
+        if version is None:
+            return
+        locks.acquire_exclusive(layout.SYSTEM_LOCK, settings.exclusive_wait_s)
+        upgrades.take_snapshot(path, None, kind, version, clock)
+        reach("start.copied")
+        upgrades.migrate(path, None, kind, clock, lambda: reach("start.applying"))
+        reach("start.applied")
+        locks.release_exclusive(layout.SYSTEM_LOCK)
+    telemetry.store_migrated(layout.GROUP, kind.version)
 
 
 def _require_no_members(settings: Settings) -> None:
@@ -151,6 +185,7 @@ async def running(
     key = instance_key.read(settings.instance_key)
     with contextlib.closing(LockFile(settings.stores_lock_file)) as locks:
         stores = Stores(settings, clock, locks)
+        stores.company.append(Acts(stores.registry))
         gate = DerivationGate(locks)
         seen = SeenNotes(stores)
         operations = Operations()

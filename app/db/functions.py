@@ -75,8 +75,8 @@ def row_hash(previous: bytes | None, *skeleton: Value) -> bytes:
     Args:
         previous: The hash of that row; None for the first of a chain.
         skeleton: What is never erased: entity, record_id, ordinal, occurred_at, kind,
-            actor_kind, actor_sub, acting_for, action, request_id, trace_id, and the digest
-            of the fields, as bytes.
+            actor_kind, actor_sub, acting_for, action, request_id, trace_id, encoding, and
+            the digest of the fields, as bytes.
 
     Returns:
         SHA-256 of the previous hash and the skeleton as compact JSON, bytes as hex.

@@ -51,7 +51,7 @@ CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
     sys_fields_digest(NEW.salt, NEW.fields),
     sys_row_hash((SELECT row_hash FROM sys_audit ORDER BY seq DESC LIMIT 1), NEW.entity,
       NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
-      sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(),
+      sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(), NULL,
       sys_fields_digest(NEW.salt, NEW.fields))
   FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
     WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;

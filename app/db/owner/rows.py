@@ -181,3 +181,52 @@ class TextRow(NamedTuple):
     """One text."""
 
     value: str
+
+
+class BlobRow(NamedTuple):
+    """Bytes that belong to the store, without the bytes."""
+
+    id: str
+    file_id: str
+    name: str | None
+    media_type: str
+    doc_id: NoteId | None
+    report_id: ReportId | None
+    author: str
+    created_at: int
+    size_bytes: int
+    digest: bytes
+    """Keyed, of the content: the same inside one store for the same bytes."""
+
+
+class MaybeTextRow(NamedTuple):
+    """One text, or none."""
+
+    value: str | None
+
+
+class ReportRightsRow(NamedTuple):
+    """What decides who may read a report."""
+
+    subject_user_id: UserId | None
+    producer_user_id: UserId
+    audience: str
+
+
+class ActRow(NamedTuple):
+    """What somebody else did to the owner's account."""
+
+    id: int
+    occurred_at: int
+    entity: str
+    kind: str
+    actor_sub: str
+    action: str
+    fields: str | None
+
+
+class LastActRow(NamedTuple):
+    """The act that was copied last."""
+
+    source: str
+    seq: int

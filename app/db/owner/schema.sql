@@ -120,13 +120,15 @@ CREATE TABLE user_config (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE account_acts (
-  seq INTEGER PRIMARY KEY,         -- of the row it copies in the registry's audit
+  id INTEGER PRIMARY KEY,          -- in the order of the acts
+  source TEXT NOT NULL UNIQUE,     -- tells the registry's row from every other: its hash, as hex
+  seq INTEGER NOT NULL,            -- of that row
   occurred_at INTEGER NOT NULL,    -- unix milliseconds UTC
   entity TEXT NOT NULL,
   kind TEXT NOT NULL,              -- insert, update or delete
   actor_sub TEXT NOT NULL,         -- bare: users are in the registry
   action TEXT NOT NULL,
-  fields TEXT CHECK (fields IS NULL OR json_valid(fields))
+  fields TEXT CHECK (fields IS NULL OR json_valid(fields)) -- NULL: they were gone already
 ) STRICT;
 
 CREATE TABLE scheduled_jobs (
@@ -217,3 +219,9 @@ CREATE TRIGGER sys_track_user_config_insert AFTER INSERT ON user_config BEGIN IN
 CREATE TRIGGER sys_track_user_config_update AFTER UPDATE ON user_config WHEN OLD.version IS NOT NEW.version OR OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('user_config', NEW.key, 'update', 'user_config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('version', 'value', OLD.version, NEW.version, iif(OLD.value IS NEW.value, NULL, octet_length(OLD.value)), iif(OLD.value IS NEW.value, NULL, octet_length(NEW.value))), sys_now_ms(), sys_new_salt()); END;
 
 CREATE TRIGGER sys_track_user_config_delete AFTER DELETE ON user_config BEGIN INSERT INTO sys_changes VALUES ('user_config', OLD.key, 'delete', 'user_config.deleted', 'admins', json_object('key', OLD.key), sys_changed_fields('version', 'value', OLD.version, NULL, octet_length(OLD.value), NULL), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_blobs_insert AFTER INSERT ON blobs BEGIN INSERT INTO sys_changes VALUES ('blob', NEW.id, 'insert', 'blob.created', iif(NEW.report_id IS NULL, 'members', 'supervisors'), json_object('doc_id', NEW.doc_id, 'report_id', NEW.report_id, 'author', NEW.author), sys_changed_fields('media_type,doc_id,report_id', 'name', NULL, NEW.media_type, NULL, NEW.doc_id, NULL, NEW.report_id, NULL, octet_length(NEW.name)), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_blobs_update AFTER UPDATE ON blobs WHEN OLD.media_type IS NOT NEW.media_type OR OLD.doc_id IS NOT NEW.doc_id OR OLD.report_id IS NOT NEW.report_id OR OLD.name IS NOT NEW.name BEGIN INSERT INTO sys_changes VALUES ('blob', NEW.id, 'update', 'blob.updated', iif(NEW.report_id IS NULL, 'members', 'supervisors'), json_object('doc_id', NEW.doc_id, 'report_id', NEW.report_id, 'author', NEW.author), sys_changed_fields('media_type,doc_id,report_id', 'name', OLD.media_type, NEW.media_type, OLD.doc_id, NEW.doc_id, OLD.report_id, NEW.report_id, iif(OLD.name IS NEW.name, NULL, octet_length(OLD.name)), iif(OLD.name IS NEW.name, NULL, octet_length(NEW.name))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_blobs_delete AFTER DELETE ON blobs BEGIN INSERT INTO sys_changes VALUES ('blob', OLD.id, 'delete', 'blob.deleted', iif(OLD.report_id IS NULL, 'members', 'supervisors'), json_object('doc_id', OLD.doc_id, 'report_id', OLD.report_id, 'author', OLD.author), sys_changed_fields('media_type,doc_id,report_id', 'name', OLD.media_type, NULL, OLD.doc_id, NULL, OLD.report_id, NULL, octet_length(OLD.name), NULL), sys_now_ms(), sys_new_salt()); END;

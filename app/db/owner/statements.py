@@ -53,3 +53,18 @@ REMOVE_USER_CONFIG = STATEMENTS.bind("remove_user_config", rows.TextRow)
 
 ADD_ACCESS = STATEMENTS.bind_command("add_access")
 LIST_ACCESS = STATEMENTS.bind("list_access", rows.AccessRow)
+
+FIND_BLOB = STATEMENTS.bind("find_blob", rows.BlobRow)
+LIST_BLOBS = STATEMENTS.bind("list_blobs", rows.BlobRow)
+LIST_BLOBS_OF_NOTE = STATEMENTS.bind("list_blobs_of_note", rows.BlobRow)
+LIST_BLOBS_OF_REPORT = STATEMENTS.bind("list_blobs_of_report", rows.BlobRow)
+ADD_BLOB = STATEMENTS.bind("add_blob", rows.TextRow)
+REMOVE_BLOB = STATEMENTS.bind("remove_blob", rows.TextRow)
+REMOVE_BLOBS_OF_FORGOTTEN_NOTES = STATEMENTS.bind("remove_blobs_of_forgotten_notes", rows.TextRow)
+FIND_DOC_OF_PATH = STATEMENTS.bind("find_doc_of_path", rows.MaybeTextRow)
+IS_NOTE_THERE = STATEMENTS.bind("is_note_there", rows.NumberRow)
+FIND_REPORT_RIGHTS = STATEMENTS.bind("find_report_rights", rows.ReportRightsRow)
+
+ADD_ACT = STATEMENTS.bind_command("add_act")
+FIND_LAST_ACT = STATEMENTS.bind("find_last_act", rows.LastActRow)
+LIST_ACTS = STATEMENTS.bind("list_acts", rows.ActRow)

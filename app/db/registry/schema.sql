@@ -72,7 +72,7 @@ CREATE TABLE users (
   last_unlocked_at INTEGER,       -- unix milliseconds UTC
   created_at INTEGER NOT NULL,    -- unix milliseconds UTC
   updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
-  version INTEGER NOT NULL DEFAULT 1,
+  version INTEGER NOT NULL DEFAULT 1, migration_failed TEXT,
   CHECK ((encrypted = 1 AND database_password IS NOT NULL AND password_hash IS NULL)
     OR (encrypted = 0 AND database_password IS NULL))
 ) STRICT;

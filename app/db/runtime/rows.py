@@ -302,3 +302,126 @@ class AuditListRow(NamedTuple):
     request_id: str | None
     trace_id: str | None
     fields: str | None
+
+
+class WebhookRow(NamedTuple):
+    """One webhook, without its secret."""
+
+    id: str
+    url: str
+    event_types: str
+    include_content: int
+    enabled: int
+    disabled_reason: str | None
+    description: str | None
+    made_by: str
+    created_at: int
+    updated_at: int
+    version: int
+
+    @override
+    def __repr__(self) -> str:
+        return f"<WebhookRow {self.id}>"  # an address may hold a secret of its own
+
+
+class SubscriberRow(NamedTuple):
+    """Who is told of events."""
+
+    id: str
+    kind: str
+    name: str | None
+
+
+class InternalRow(NamedTuple):
+    """A part of the program that is told of events."""
+
+    id: str
+    name: str
+    event_types: str
+    enabled: int
+
+
+class TargetRow(NamedTuple):
+    """Where a delivery goes, and what signs it."""
+
+    id: str
+    kind: str
+    name: str | None
+    url: str | None
+    secret: bytes | None
+    old_secret: bytes | None
+    old_secret_until: int | None
+    include_content: int
+    made_by: str
+
+    @override
+    def __repr__(self) -> str:
+        return f"<TargetRow {self.id}>"  # the secrets stay out of every traceback
+
+
+class ClaimRow(NamedTuple):
+    """One delivery, as whoever took it needs it."""
+
+    id: str
+    event_seq: int
+    subscription_id: str
+    attempts: int
+    generation: int
+
+
+class OwedRow(NamedTuple):
+    """What a delivery tells: an event, as it was."""
+
+    event_seq: int
+    event_id: str
+    occurred_at: int
+    type: str
+    entity_type: str
+    entity_id: str
+    audience: str
+    payload: str
+    encoding: int | None
+    trace_id: str | None
+    depth: int
+
+
+class ProbeRow(NamedTuple):
+    """A held delivery that may try its connection."""
+
+    id: str
+    subscription_id: str
+    next_attempt_at: int
+
+
+class DeliveryRow(NamedTuple):
+    """One delivery, without what it tells."""
+
+    id: str
+    type: str
+    event_id: str
+    subscription_id: str
+    kind: str
+    name: str | None
+    status: str
+    attempts: int
+    next_attempt_at: int
+    last_failure: str | None
+    last_status: int | None
+    connection: str | None
+    held_since: int | None
+    created_at: int
+    finished_at: int | None
+    version: int
+
+
+class BreakerRow(NamedTuple):
+    """How a connection has done of late."""
+
+    connection: str
+    state: str
+    failures: int
+    pauses: int
+    opened_at: int | None
+    next_probe_at: int | None
+    alerted_at: int | None
+    version: int

@@ -1,17 +1,18 @@
 """The caller's own account: `/api/me`, `/api/tokens`."""
 
+import json
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import access, api_tokens, credentials, members, revocation
+from app.bridge import acts, api_tokens, credentials, members, revocation
 from app.bridge.api_tokens import NewToken
 from app.clock import Millis
 from app.owner.access import Opening, list_access
+from app.owner.acts import Act, list_acts
 from app.registry import accounts, sessions
-from app.registry.acts import Act, list_acts
 from app.web import cursors
 from app.web.preconditions import etag, match_of, require_match
 from app.web.registry.session import list_of_kind, session_item
@@ -132,16 +133,14 @@ async def lock(ask: AskDep) -> None:
 async def list_openings(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Who opened one's own store, and what others did to one's account; each newest first."""
     opened_before, done_before = cursors.numbers_of(query.cursor, 2)
-    openings = await access.with_own(
+    openings, done = await acts.read_own(
         ask.room,
         ask.caller,
         ask.call,
-        lambda store: store.read(
-            lambda reader: list_access(reader, opened_before, query.limit + 1)
+        lambda reader: (
+            list_access(reader, opened_before, query.limit + 1),
+            list_acts(reader, done_before, query.limit + 1),
         ),
-    )
-    done = await ask.room.stores.registry.read(
-        lambda reader: list_acts(reader, ask.caller.user_id, done_before, query.limit + 1)
     )
     more_openings, more_done = len(openings) > query.limit, len(done) > query.limit
     openings, done = openings[: query.limit], done[: query.limit]
@@ -149,7 +148,7 @@ async def list_openings(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -
     if more_openings or more_done:
         # Before 0 there is nothing: a list that has ended stays so.
         following = cursors.encode(
-            openings[-1].id if more_openings else 0, done[-1].seq if more_done else 0
+            openings[-1].id if more_openings else 0, done[-1].id if more_done else 0
         )
     answer = page([_opening(row) for row in openings], following)
     return {**answer, "administrators": [_act(act) for act in done]}
@@ -167,12 +166,12 @@ def _opening(row: Opening) -> dict[str, Any]:
 
 def _act(act: Act) -> dict[str, Any]:
     return {
-        "at": time_or_none(act.at),
-        "actor": act.actor,
+        "at": time_or_none(act.occurred_at),
+        "actor": act.actor_sub,
         "action": act.action,
         "entity": act.entity,
         "kind": act.kind,
-        "fields": list(act.fields),
+        "fields": list(json.loads(act.fields or "{}")),
     }
 
 

@@ -1,12 +1,14 @@
 """Supervision, and what others did to a member."""
 
+import json
+
 import pytest
 
 from app.db.context import Actor
 from app.db.registry.store import RegistryTransactor
 from app.errors import NotFoundError
 from app.registry import accounts, supervision
-from app.registry.acts import list_acts
+from app.registry.acts import is_recorded, list_after
 from tests.support.registry import add_member
 
 
@@ -48,12 +50,17 @@ def test_a_member_sees_what_others_did_to_them(tx: RegistryTransactor) -> None:
     connection.actor = Actor("system", "strongroom", "janitor")
     accounts.set_profile(tx, ana.id, {"active": True}, may_grant_admin=True)
 
-    acts = list_acts(tx, ana.id, None, 5)
-    told = [(act.actor, act.entity, act.kind, set(act.fields)) for act in acts]
-    assert told == [
-        ("cli", "user", "update", {"active"}),
-        (ben.id, "supervision", "insert", {"subject_user_id", "supervisor_user_id"}),
-        (ben.id, "user", "update", {"notes", "sex"}),
+    acts = list_after(tx, ana.id, 0, 5)
+    told = [
+        (act.actor_sub, act.entity, act.kind, set(json.loads(act.fields or "{}"))) for act in acts
     ]
-    assert list_acts(tx, ana.id, acts[0].seq, 1) == acts[1:2]
-    assert list_acts(tx, ana.id, 0, 5) == []
+    assert told == [
+        (ben.id, "user", "update", {"notes", "sex"}),
+        (ben.id, "supervision", "insert", {"subject_user_id", "supervisor_user_id"}),
+        ("cli", "user", "update", {"active"}),
+    ]
+    assert list_after(tx, ana.id, acts[0].seq, 1) == acts[1:2]
+    assert list_after(tx, ana.id, acts[-1].seq, 5) == []
+    assert is_recorded(tx, acts[0].seq, acts[0].source)
+    assert not is_recorded(tx, acts[1].seq, acts[0].source)
+    assert not is_recorded(tx, 10_000, acts[0].source)
