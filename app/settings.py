@@ -165,6 +165,41 @@ class Settings(BaseSettings):
     job_wait_s: int = Field(default=30, ge=0)
     """Seconds that a program may wait for a job to claim."""
 
+    webhook_networks: Annotated[tuple[str, ...], NoDecode] = ()
+    """Private networks that webhooks may reach, in clear too; else public addresses by TLS alone."""
+    webhooks_max: int = Field(default=50, ge=1)
+    """Webhooks that a member may have in each home."""
+    webhook_secret_hours: int = Field(default=24, ge=0)
+    """Hours for which a webhook's old secret signs as well after a new one was made."""
+    delivery_poll_s: float = Field(default=1.0, gt=0)
+    """Seconds between two looks for deliveries that are due, should no bell ring before."""
+    delivery_look_s: float = Field(default=10.0, gt=0)
+    """Seconds between two looks at a member's store, for what another process left."""
+    deliveries_at_once: int = Field(default=16, ge=1)
+    """Deliveries that a worker sends at the same time."""
+    deliveries_per_connection: int = Field(default=4, ge=1)
+    """Of these, most to one subscriber, so that a slow one holds up no other."""
+    delivery_timeout_s: float = Field(default=10.0, gt=0)
+    """Seconds that one try of a delivery may take in all."""
+    delivery_lease_s: float = Field(default=60.0, gt=0)
+    """Seconds after which a try whose process died is made again; longer than a try can be."""
+    delivery_retries_s: Annotated[tuple[float, ...], NoDecode] = (
+        5, 30, 120, 600, 3_600, 21_600, 86_400,
+    )  # fmt: skip
+    """Seconds between a delivery's tries; after the last of them it is dead."""
+    delivery_jitter: float = Field(default=0.2, ge=0, lt=1)
+    """Share by which each of these pauses is longer or shorter, by chance."""
+    delivered_days: int = Field(default=7, ge=1)
+    """Days that a delivery is kept after it has ended."""
+    delivery_dead_days: int = Field(default=90, ge=1)
+    """Days that a dead delivery is kept."""
+    breaker_failures: int = Field(default=5, ge=1)
+    """Failures of a connection in a row after which its breaker opens."""
+    breaker_pauses_s: Annotated[tuple[float, ...], NoDecode] = (30, 120, 600, 1_800)
+    """Seconds before each probe of an open breaker; the last one for every further."""
+    breaker_alert_s: float = Field(default=3_600, gt=0)
+    """Seconds after which a breaker that is still open is told, once."""
+
     @field_validator("root", "instance_key_file")
     @classmethod
     def _make_absolute(cls, path: Path | None) -> Path | None:
@@ -192,12 +227,26 @@ class Settings(BaseSettings):
         # Browsers leave the scheme's own port out of Host and Origin.
         return origin.removesuffix(_OWN_PORTS[url.scheme])
 
-    @field_validator("trusted_proxies", mode="before")
+    @field_validator(
+        "trusted_proxies",
+        "webhook_networks",
+        "delivery_retries_s",
+        "breaker_pauses_s",
+        mode="before",
+    )
     @classmethod
     def _split_list(cls, value: object) -> object:
         return value.replace(",", " ").split() if isinstance(value, str) else value
 
-    @field_validator("trusted_proxies")
+    @field_validator("delivery_retries_s", "breaker_pauses_s")
+    @classmethod
+    def _check_pauses(cls, pauses: tuple[float, ...]) -> tuple[float, ...]:
+        if not pauses or min(pauses) <= 0:
+            message = "seconds, each more than 0, separated by commas"
+            raise ValueError(message)
+        return pauses
+
+    @field_validator("trusted_proxies", "webhook_networks")
     @classmethod
     def _check_networks(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
         try:

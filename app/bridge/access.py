@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from app import telemetry
-from app.bridge import layout
+from app.bridge import layout, migration
 from app.bridge.callers import Call, Caller, judge
 from app.bridge.strongroom import Strongroom
 from app.crypto.tokens import Token
-from app.db import files
+from app.db import blobs as disk_blobs
+from app.db import files, migrations, upgrades
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
@@ -81,19 +82,24 @@ async def require_quota(room: Strongroom, caller: Caller, adds_bytes: int) -> No
     """Refuse to add to a member's store what its quota has no room for.
 
     Raises:
-        QuotaExceededError: Its file would pass the quota.
+        QuotaExceededError: It and its files would pass the quota.
     """
     if not adds_bytes or caller.quota_bytes is None:
         return
-    path = room.settings.user_file(caller.user_id)
-    size = await room.stores.on_thread(lambda: files.size(path))
+    size = await used_bytes(room, caller.user_id)
     if size + adds_bytes > caller.quota_bytes:
         raise QuotaExceededError
 
 
+async def used_bytes(room: Strongroom, user_id: UserId) -> int:
+    """What a member takes up of the disk: their store and the files beside it."""
+    path, folder = room.settings.user_file(user_id), room.settings.files_folder(user_id)
+    return await room.stores.on_thread(lambda: files.size(path) + disk_blobs.size_of_folder(folder))
+
+
 async def open_own(room: Strongroom, caller: Caller, call: Call) -> OwnerStore:
     """The caller's own store, open."""
-    store, is_new = await room.stores.open(caller.account, caller.take_key)
+    store, is_new = await migration.open_present(room, caller.account, caller.take_key)
     if is_new:
         way: access.Way = "session" if caller.is_human else "token"
         await record_opening(
@@ -123,24 +129,29 @@ async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column
             ),
             actor,
         )
-        await refresh_mirror(room, user_id)
+        await refresh_mirror(room, user_id, store)
     except StoreError as error:
         telemetry.request_failed(call.action, error.code, call.request_id)
 
 
-async def refresh_mirror(room: Strongroom, user_id: UserId) -> None:
-    """Tell the registry the store's size and version, for the operator."""
+async def refresh_mirror(room: Strongroom, user_id: UserId, store: OwnerStore) -> None:
+    """Tell the registry the store's size, its version, and whether its schema is as it was made."""
+    kind = layout.MEMBER_KIND
     path = room.settings.user_file(user_id)
     size = await room.stores.on_thread(lambda: files.size(path))
-    version = ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
+    drifted = await store.watch(
+        lambda reader: migrations.drift(reader.schema(), upgrades.present_schema(kind))
+    )
+    if drifted:
+        telemetry.store_drifted(user_id, len(drifted))
 
     def write(tx: RegistryTransactor) -> None:
         tx.run(
             sql.SET_STORE_MIRROR,
             user_id=user_id,
             store_bytes=size,
-            schema_version=version,
-            schema_check=None,  # an opening compares the version alone
+            schema_version=kind.version,
+            schema_check="drift" if drifted else "ok",
             now=tx.now_ms,
         )
 

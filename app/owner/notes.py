@@ -20,6 +20,7 @@ from app.errors import (
     PayloadTooLargeError,
     VersionConflictError,
 )
+from app.ids import NoteId
 from app.owner.edits import Edit, apply_edits, count_lines
 from app.owner.folders import is_folder, require_free
 from app.owner.text import measure
@@ -203,10 +204,11 @@ def restore_note(
         ConflictError: The condition does not hold, or the path is taken by now.
     """
     present = find_judged(tx, key, condition)
-    content = get_version(tx, key, version).content
-    if content is None:
+    kept = get_version(tx, key, version)
+    if kept.content is None:
         raise NotFoundError
-    return _write(tx, key, present, content, Origin(author, "restore"))
+    origin = Origin(author, "restore")
+    return _write(tx, key, present, kept.content, origin, _id_again(tx, kept.doc_id))
 
 
 def find_judged(reader: OwnerReader, key: str, condition: Condition) -> NoteMetaRow | None:
@@ -241,8 +243,19 @@ def only_row(rows: Sequence[NoteMetaRow]) -> NoteMetaRow:
     return rows[0]
 
 
-def _write(
-    tx: OwnerTransactor, key: str, present: NoteMetaRow | None, content: str, origin: Origin
+def _id_again(tx: OwnerTransactor, doc_id: NoteId) -> str | None:
+    """The id of a note that comes back, and with it what hangs on it; None if it never left."""
+    there = tx.one(statements.IS_NOTE_THERE, id=doc_id)
+    return None if there is not None and there.value else doc_id
+
+
+def _write(  # noqa: PLR0913, PLR0917 - one write's facts
+    tx: OwnerTransactor,
+    key: str,
+    present: NoteMetaRow | None,
+    content: str,
+    origin: Origin,
+    new_id: str | None = None,
 ) -> Written:
     fields: dict[str, str | int] = {
         "size_bytes": measure(content),
@@ -254,7 +267,9 @@ def _write(
     if present is None:
         require_free(tx, key)
         version = next_version(tx, key, 0)
-        rows = tx.run(statements.ADD_NOTE, id=tx.new_id(), path=key, version=version, **fields)
+        rows = tx.run(
+            statements.ADD_NOTE, id=new_id or tx.new_id(), path=key, version=version, **fields
+        )
     elif present.size_bytes == fields["size_bytes"] and get_note(tx, key).content == content:
         return Written(present, created=False)
     else:

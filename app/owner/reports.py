@@ -7,7 +7,7 @@ reads, marks and removals alike. In a member's own store whoever has the store m
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from app.clock import Millis
 from app.db.owner import statements
@@ -93,7 +93,23 @@ class ReportRights:
     """Whom the member supervises now."""
 
 
-def may_read_report(report: ReportMetaRow | ReportRow, rights: ReportRights) -> bool:
+class ReportFacts(Protocol):
+    """What decides who may read a report."""
+
+    @property
+    def subject_user_id(self) -> UserId | None:
+        """Whom it is about."""
+
+    @property
+    def producer_user_id(self) -> UserId:
+        """Who made it."""
+
+    @property
+    def audience(self) -> str:
+        """For whom it is."""
+
+
+def may_read_report(report: ReportFacts, rights: ReportRights) -> bool:
     """Whether a member may read one of the group's reports, mark it read and remove it.
 
     Its subject never may, whatever their role, nor as its producer; its producer always may;

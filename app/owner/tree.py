@@ -14,6 +14,7 @@ from app.errors import (
     NotFoundError,
     RecursiveRequiredError,
 )
+from app.owner.blobs import remove_forgotten
 from app.owner.folders import is_folder, list_below, require_folders_above
 from app.owner.notes import Condition, find_judged, only_row
 from app.owner.paths import MAX_DEPTH, MAX_PATH_BYTES, SHARED_MEMORY, is_under
@@ -61,6 +62,8 @@ def delete_note(  # noqa: PLR0913 - the call's six facts, four of them by name
         only_row(tx.run(statements.REMOVE_NOTE, id=note.id, read_version=note.version))
         keep_removal(tx, note, Origin(author, "delete"))
     forgotten = purge_versions(tx, key, recursive=recursive) if purge else 0
+    if purge:
+        remove_forgotten(tx)
     if not notes and not forgotten:
         raise NotFoundError
     return len(notes)

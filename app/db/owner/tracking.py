@@ -32,4 +32,14 @@ TRACKED = (
         content=("value",),
         payload=("key",),
     ),
+    Tracked(
+        table="blobs",
+        entity="blob",
+        key=("id",),
+        fields=("media_type", "doc_id", "report_id"),
+        content=("name",),
+        payload=("doc_id", "report_id", "author"),
+        # Of what hangs on a report nobody is told who could not be told of the report.
+        audience="iif({row}.report_id IS NULL, 'members', 'supervisors')",
+    ),
 )

@@ -44,16 +44,6 @@ class NameRow(NamedTuple):
     value: str
 
 
-class KeyRow(NamedTuple):
-    """A random key of the store."""
-
-    key: bytes
-
-    @override
-    def __repr__(self) -> str:
-        return "<KeyRow>"
-
-
 class FileRow(NamedTuple):
     """One file beside the store."""
 

@@ -30,7 +30,6 @@ BEGIN_STEP = STATEMENTS.bind_command("begin_step")
 ANSWER_STEP = STATEMENTS.bind("answer_step", rows.NameRow)
 LIST_STEPS = STATEMENTS.bind("list_steps", rows.StepRow)
 
-FIND_CONTENT_KEY = STATEMENTS.bind("find_content_key", rows.KeyRow)
 FIND_FILE = STATEMENTS.bind("find_file", rows.FileRow)
 FIND_FILE_OF_DIGEST = STATEMENTS.bind("find_file_of_digest", rows.FileRow)
 ADD_FILE = STATEMENTS.bind("add_file", rows.FileRow)

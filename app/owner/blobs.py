@@ -1,0 +1,340 @@
+"""Blobs: bytes of any kind under an id that their maker chose, alone or hung on a note or report.
+
+A blob never changes: the same again is the same, and anything else under its id is refused.
+What hangs on a note stays while the note or any version of it does; what hangs on a report
+goes with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from app.db.owner import statements
+from app.db.owner.rows import BlobRow, ReportRightsRow
+from app.db.owner.store import OwnerReader, OwnerTransactor
+from app.errors import (
+    AlreadyExistsError,
+    BlobDiffersError,
+    InvalidInputError,
+    NotFoundError,
+    StoreBusyError,
+    VersionConflictError,
+)
+from app.ids import NoteId, ReportId, is_uuid
+from app.owner.text import measure
+from app.runtime import files
+from app.runtime.files import File, NewFile
+
+Blob = BlobRow
+"""One blob without its bytes."""
+
+May = Callable[[ReportRightsRow], bool]
+"""Whether the caller may read a report, and with it what hangs on it."""
+
+_TAG_CHARS: Final = 32
+_BATCH: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NewBlob:
+    """A blob as its maker describes it."""
+
+    id: str
+    """A UUID."""
+    media_type: str
+    name: str | None = None
+    """As a person would call it."""
+    note_key: str | None = None
+    """The path, inside its root, of the note that it hangs on."""
+    report_id: str | None = None
+    """The report that it hangs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Bytes that came for a blob."""
+
+    digest: bytes
+    """Keyed by the store."""
+    size_bytes: int
+    file: NewFile | None
+    """Where they lie; None when they were only compared with those that are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlobCondition:
+    """What a caller requires of the blob that stands; nothing by default."""
+
+    match: frozenset[str] | None = None
+    """`If-Match` with tags: one of these must stand. None for any or none."""
+    must_exist: bool = False
+    """`If-Match: *`."""
+    must_not_exist: bool = False
+    """`If-None-Match: *`."""
+
+    def require(self, present: BlobRow | None) -> None:
+        """Judge what stands.
+
+        Raises:
+            AlreadyExistsError: There is a blob and must be none.
+            VersionConflictError: There is none and must be one, or it is another.
+        """
+        if present is None:
+            holds = self.match is None and not self.must_exist
+        elif self.must_not_exist:
+            raise AlreadyExistsError(None)
+        else:
+            holds = self.match is None or tag_of(present) in self.match
+        if not holds:
+            raise VersionConflictError
+
+
+class Put(NamedTuple):
+    """The outcome of a put."""
+
+    blob: BlobRow
+    file_name: str
+    """Of the file that holds its bytes; not the new one's when the store had them already."""
+    created: bool
+
+
+def tag_of(blob: BlobRow) -> str:
+    """What its ETag says: 32 hex digits, the same for the same bytes in the same store."""
+    return blob.digest.hex()[:_TAG_CHARS]
+
+
+def may_all(_report: ReportRightsRow) -> bool:
+    """In a member's own store: whoever has it may read all that is in it."""
+    return True
+
+
+def find(reader: OwnerReader, blob_id: str, may: May) -> BlobRow | None:
+    """A blob; None when there is none, the id is no id, or it hangs on a closed report."""
+    row = reader.one(statements.FIND_BLOB, id=blob_id) if is_uuid(blob_id) else None
+    return row if row is not None and _may_see(reader, row, may) else None
+
+
+def get(reader: OwnerReader, blob_id: str, may: May) -> tuple[BlobRow, File]:
+    """A blob and the file that holds its bytes.
+
+    Returns:
+        Both rows.
+
+    Raises:
+        NotFoundError: There is none for this caller.
+    """
+    row = find(reader, blob_id, may)
+    if row is None:
+        raise NotFoundError
+    return row, files.get(reader, row.file_id)
+
+
+def put(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
+    tx: OwnerTransactor,
+    new: NewBlob,
+    content: Content,
+    author: str,
+    may: May,
+    condition: BlobCondition,
+) -> Put:
+    """Make a blob of bytes that are on the disk; the same again changes nothing.
+
+    Args:
+        tx: The store's transaction.
+        new: What it is.
+        content: Its bytes.
+        author: User id, or `user id/agent id`.
+        may: Whether the caller may read a report.
+        condition: What must stand.
+
+    Returns:
+        The blob as it stands.
+
+    Raises:
+        NotFoundError: There is no such note or report for this caller.
+        BlobDiffersError: Another blob stands under the id.
+        AlreadyExistsError: The condition does not hold.
+        VersionConflictError: The condition does not hold.
+    """
+    doc_id, report_id = _place(tx, new, may)
+    # Also one that hangs on a report closed to the caller, of which nothing more is told.
+    present = tx.one(statements.FIND_BLOB, id=new.id)
+    condition.require(present)
+    if present is not None:
+        said = (new.media_type, new.name, doc_id, report_id, content.digest)
+        if said != (
+            present.media_type,
+            present.name,
+            present.doc_id,
+            present.report_id,
+            present.digest,
+        ):
+            raise BlobDiffersError
+        return Put(present, files.get(tx, present.file_id).name, created=False)
+    if content.file is None:
+        # It was there when its bytes were compared, and has been taken away since.
+        raise StoreBusyError
+    file = files.keep(tx, content.file)
+    tx.run(
+        statements.ADD_BLOB,
+        id=new.id,
+        file_id=file.id,
+        name=new.name,
+        media_type=new.media_type,
+        doc_id=doc_id,
+        report_id=report_id,
+        author=author,
+        now=tx.now_ms,
+    )
+    made = tx.one(statements.FIND_BLOB, id=new.id)
+    if made is None:
+        raise NotFoundError
+    return Put(made, file.name, created=True)
+
+
+def _place(reader: OwnerReader, new: NewBlob, may: May) -> tuple[str | None, ReportId | None]:
+    """The note or report that a new blob hangs on."""
+    for text in (new.name, new.media_type):
+        measure(text or "")
+    if new.report_id is not None:
+        return None, require_report(reader, new.report_id, may)
+    if new.note_key is None:
+        return None, None
+    note = reader.one(statements.FIND_NOTE_META, path=new.note_key)
+    if note is None:
+        raise NotFoundError
+    return note.id, None
+
+
+def require_new(new: NewBlob) -> None:
+    """Refuse what no blob can be.
+
+    Raises:
+        InvalidInputError: The id is no UUID, or it would hang on two things.
+    """
+    if not is_uuid(new.id) or (new.note_key is not None and new.report_id is not None):
+        raise InvalidInputError
+
+
+def require_report(reader: OwnerReader, report_id: str, may: May) -> ReportId:
+    """Refuse a report that the caller may not read.
+
+    Returns:
+        Its id.
+
+    Raises:
+        NotFoundError: There is none for this caller.
+    """
+    rights = None
+    if is_uuid(report_id):
+        rights = reader.one(statements.FIND_REPORT_RIGHTS, id=report_id)
+    if rights is None or not may(rights):
+        raise NotFoundError
+    return ReportId(report_id)
+
+
+def remove(
+    tx: OwnerTransactor,
+    blob_id: str,
+    may: May,
+    allow: Callable[[BlobRow], None],
+    condition: BlobCondition,
+) -> None:
+    """Take a blob away; its bytes go after the grace time, unless another holds them.
+
+    Args:
+        tx: The store's transaction.
+        blob_id: Which.
+        may: Whether the caller may read a report.
+        allow: Refuses a caller who may read the blob and not remove it.
+        condition: What must stand.
+
+    Raises:
+        NotFoundError: There is none for this caller.
+        VersionConflictError: The condition does not hold.
+    """
+    row = find(tx, blob_id, may)
+    if row is None:
+        raise NotFoundError
+    allow(row)
+    condition.require(row)
+    tx.run(statements.REMOVE_BLOB, id=row.id)
+
+
+def remove_forgotten(tx: OwnerTransactor) -> int:
+    """Take away what hangs on notes that are gone with every version; how many there were."""
+    return len(tx.run(statements.REMOVE_BLOBS_OF_FORGOTTEN_NOTES))
+
+
+def doc_of(reader: OwnerReader, key: str) -> NoteId:
+    """The note at a path, or the last that stood there and was deleted.
+
+    Returns:
+        Its id.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    found = reader.one(statements.FIND_DOC_OF_PATH, path=key)
+    if found is None or found.value is None:
+        raise NotFoundError
+    return NoteId(found.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which blobs to list: all, or those of one note or report."""
+
+    note_key: str | None = None
+    report_id: str | None = None
+
+
+def list_page(  # noqa: PLR0913 - which, from where, how many, for whom
+    reader: OwnerReader,
+    which: Which,
+    after: str,
+    limit: int,
+    may: May,
+    *,
+    on_notes: bool = True,
+) -> list[BlobRow]:
+    """Blobs in the order of their ids.
+
+    Args:
+        reader: The store.
+        which: Those to list.
+        after: The id that ended the page before; empty for the first.
+        limit: Most of them.
+        may: Whether the caller may read a report; what hangs on others leaves no trace.
+        on_notes: Whether those that hang on no report are listed.
+
+    Returns:
+        The rows.
+
+    Raises:
+        NotFoundError: There is no such note or report for this caller.
+    """
+    statement = statements.LIST_BLOBS
+    params: dict[str, str] = {}
+    if which.note_key is not None:
+        statement = statements.LIST_BLOBS_OF_NOTE
+        params = {"doc_id": doc_of(reader, which.note_key)}
+    if which.report_id is not None:
+        statement = statements.LIST_BLOBS_OF_REPORT
+        params = {"report_id": require_report(reader, which.report_id, may)}
+    items: list[BlobRow] = []
+    while rows := reader.all(statement, after=after, limit=_BATCH, **params):
+        for row in rows:
+            after = row.id
+            if (on_notes or row.report_id) and _may_see(reader, row, may):
+                items.append(row)
+                if len(items) == limit:
+                    return items
+    return items
+
+
+def _may_see(reader: OwnerReader, row: BlobRow, may: May) -> bool:
+    if row.report_id is None:
+        return True
+    rights = reader.one(statements.FIND_REPORT_RIGHTS, id=row.report_id)
+    return rights is not None and may(rights)
