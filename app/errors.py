@@ -12,7 +12,7 @@
     |   +-- NotANoteError                a folder stands where a note was asked for
     +-- InvalidInputError                a field that cannot be taken
     |   +-- InvalidPathError  WeakPasswordError  PasswordUnchangedError
-    |   +-- InvalidUsernameError
+    |   +-- InvalidUsernameError  InvalidScheduleError
     |   +-- DifferentRootsError  OverlappingEditsError  RecursiveRequiredError
     |   +-- IdempotencyNotSupportedError  InvalidIdempotencyKeyError
     |   +-- IdempotencyKeyReusedError
@@ -22,6 +22,7 @@
     |   +-- NoMatchError  ManyMatchesError  UsernameTakenError
     |   +-- AlreadySetUpError  LastAdministratorError  KeyNotHeldError
     |   +-- StoreNotEncryptedError  ConstraintError
+    |   +-- AlreadyRunningError  TurnedOffError
     |   +-- IdempotencyInProgressError  IdempotencyAnswerNotKeptError
     |   +-- LeaseLostError  JobOverError
     +-- EventCursorError                 a place from which the log cannot be followed
@@ -138,6 +139,12 @@ class InvalidUsernameError(InvalidInputError):
     """A username is 1 to 64 characters, with no control characters, slash or outer spaces."""
 
     code = "invalid_username"
+
+
+class InvalidScheduleError(InvalidInputError):
+    """Give a cron expression of five fields or an interval, and an IANA time zone."""
+
+    code = "invalid_schedule"
 
 
 class DifferentRootsError(InvalidInputError):
@@ -296,6 +303,18 @@ class StoreNotEncryptedError(ConflictError):
     """This member's store is a plain file and has no key."""
 
     code = "store_not_encrypted"
+
+
+class AlreadyRunningError(ConflictError):
+    """The last run of this schedule is not over."""
+
+    code = "already_running"
+
+
+class TurnedOffError(ConflictError):
+    """An administrator has turned this off."""
+
+    code = "turned_off"
 
 
 class EventCursorError(StrongroomError):

@@ -94,6 +94,21 @@ def store_locked(user_id: UserId) -> None:
     _write(logging.DEBUG, "store_locked", user_id=user_id)
 
 
+def store_migrated(owner: str, version: str) -> None:
+    """A store was brought to the present version, as `8.4`."""
+    _write(logging.INFO, "store_migrated", owner=owner, version=version)
+
+
+def store_migration_failed(owner: str, code: str) -> None:
+    """A store could not be brought to the present version, and is as it was."""
+    _write(logging.ERROR, "store_migration_failed", owner=owner, code=code)
+
+
+def store_drifted(owner: str, objects: int) -> None:
+    """The schema of a store differs in so many objects from what the migrations make."""
+    _write(logging.ERROR, "store_drifted", owner=owner, objects=objects)
+
+
 def store_evicted(user_id: UserId) -> None:
     """This process closed a member's store to free its handles; the key stays."""
     _write(logging.DEBUG, "store_evicted", user_id=user_id)
@@ -117,6 +132,16 @@ def janitor_repaired(kind: str, count: int) -> None:
 def janitor_found(kind: str, count: int) -> None:
     """The janitor found what only the operator can put right."""
     _write(logging.ERROR, "janitor_found", kind=kind, count=count)
+
+
+def job_dead(kind: str, attempts: int) -> None:
+    """One of the program's own jobs will not be tried again, after so many attempts."""
+    _write(logging.ERROR, "job_dead", kind=kind, attempts=attempts)
+
+
+def job_stuck(code: str) -> None:
+    """A store stood in the way of its jobs; they are tried again."""
+    _write(logging.WARNING, "job_stuck", code=code)
 
 
 def request_failed(route: str, code: str, request_id: str | None) -> None:

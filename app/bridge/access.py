@@ -78,16 +78,28 @@ async def with_own(
     raise StoreBusyError
 
 
-async def require_quota(room: Strongroom, caller: Caller, adds_bytes: int) -> None:
+async def require_quota(
+    room: Strongroom, caller: Caller, adds_bytes: int, call: Call | None = None
+) -> None:
     """Refuse to add to a member's store what its quota has no room for.
+
+    Args:
+        room: The service.
+        caller: Whose store.
+        adds_bytes: How much is to be added.
+        call: The request, where it may come twice: what it added is not added again.
 
     Raises:
         QuotaExceededError: It and its files would pass the quota.
+        Replayed: They would, and this request is done.
     """
     if not adds_bytes or caller.quota_bytes is None:
         return
     size = await used_bytes(room, caller.user_id)
     if size + adds_bytes > caller.quota_bytes:
+        if call is not None and call.once is not None:
+            once = call.once
+            await with_own(room, caller, call, lambda store: store.read(once.require_new))
         raise QuotaExceededError
 
 
@@ -137,8 +149,7 @@ async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column
 async def refresh_mirror(room: Strongroom, user_id: UserId, store: OwnerStore) -> None:
     """Tell the registry the store's size, its version, and whether its schema is as it was made."""
     kind = layout.MEMBER_KIND
-    path = room.settings.user_file(user_id)
-    size = await room.stores.on_thread(lambda: files.size(path))
+    size = await used_bytes(room, user_id)
     drifted = await store.watch(
         lambda reader: migrations.drift(reader.schema(), upgrades.present_schema(kind))
     )

@@ -8,26 +8,22 @@ import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from app.bridge import layout
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
-from app.db import files
+from app.db import files, upgrades
 from app.db.files import Kind
 from app.db.locks import LockFile
 from app.db.owner.store import OwnerReader
 from app.db.registry import statements as sql
-from app.db.registry.rows import AccountRow
+from app.db.registry.rows import AccountRow, FleetRow
 from app.db.registry.store import RegistryReader
 from app.errors import StartError, StoreBusyError, StoreError, StoreMigratingError
 from app.ids import UserId, is_uuid
 from app.owner import identity
 from app.runtime import steps
 from app.settings import Settings
-
-OLDER: Final = "older"
-"""The version of a store that waits to be brought up to date."""
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, and of how many."""
@@ -53,9 +49,15 @@ class Inspection:
 
     members: int = 0
     versions: dict[str, int] = field(default_factory=dict)
-    """How many plain members' stores are at each version, as `1.1`: one number a bucket."""
-    sealed: int = 0
-    """Encrypted stores: there, but nobody here can open them."""
+    """How many plain members' stores are at each version, as `8.4`: one number a bucket."""
+    sealed: dict[str, int] = field(default_factory=dict)
+    """The same of encrypted ones, which nobody here can open, as of their last unlock."""
+    unknown: int = 0
+    """Encrypted stores that nobody has unlocked yet."""
+    waiting: int = 0
+    """Stores older than the program: their next opening, or unlock, brings them up to date."""
+    drifted: int = 0
+    """Stores whose schema is not what the migrations make; system.db counts as one."""
     busy: int = 0
     """Stores that an operation of their own has just now: not looked at."""
     findings: list[Finding] = field(default_factory=list)
@@ -163,6 +165,8 @@ class _Inspector:
         for place, row in enumerate(rows, start=2):
             self._look_at_member(reader, row)
             progress(place, len(rows) + 1)
+        for mirror in reader.all(sql.LIST_FLEET, after="", limit=-1):
+            self._count_mirror(mirror)
         known = {row.id for row in rows}
         for user_id in self._ids_of_files() - known:
             self._look_at_stray(reader, user_id)
@@ -189,38 +193,55 @@ class _Inspector:
             self._find(path, "The member's file is missing.")
         elif not files.size(path):
             self._find(path, "The member's file is empty.")
-        elif row.encrypted:
-            self.seen.sealed += 1
-        else:
+        elif not row.encrypted:
             self._look_at_plain(path, row)
 
+    def _count_mirror(self, row: FleetRow) -> None:
+        """What the server noted of an encrypted store at its last unlock."""
+        path, present = self.settings.user_file(row.id), layout.MEMBER_KIND.version
+        if row.migration_failed is not None:
+            self._find(path, "Its migration failed, and left it as it was.")
+        if not row.encrypted:
+            return
+        if row.schema_version is None:
+            self.seen.unknown += 1
+            return
+        _add(self.seen.sealed, row.schema_version)
+        self.seen.waiting += row.schema_version != present
+        if row.schema_check == "drift":
+            self.seen.drifted += 1
+            self._find(path, "The schema differed at its last unlock.")
+
     def _look_at_plain(self, path: Path, row: AccountRow) -> None:
+        kind = layout.MEMBER_KIND
         try:
-            version = self._version(path, row)
-            self.seen.versions[version] = self.seen.versions.get(version, 0) + 1
-            if version != OLDER:
-                self._look_into(path, layout.MEMBER_KIND)
+            version = upgrades.outdated_version(path, None, kind, self.clock)
+            if version is None:
+                self._require_own(path, row)
+                self._look_into(path, kind)
+            _add(self.seen.versions, version or kind.version)
+            self.seen.waiting += version is not None
         except StoreBusyError:
             self.seen.busy += 1
         except StoreError as error:
             self._find(path, str(error))
 
-    def _version(self, path: Path, row: AccountRow) -> str:
-        """The version of a plain store that is the member's own."""
-        try:
-            connection = files.open_handle(path, None, layout.MEMBER_KIND, self.clock, reader=True)
-        except StoreMigratingError:
-            return OLDER
-        try:
+    def _require_own(self, path: Path, row: AccountRow) -> None:
+        """Refuse a plain store that is not the member's own.
+
+        Raises:
+            StoreSwappedError: It is another's.
+        """
+        connection = files.open_handle(path, None, layout.MEMBER_KIND, self.clock, reader=True)
+        with contextlib.closing(connection):
             identity.require_identity(OwnerReader(connection), row.id, frozenset())
-        finally:
-            connection.close()
-        return ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
 
     def _look_into(self, path: Path, kind: Kind) -> None:
         for line in files.integrity(path, None, kind, self.clock):
             self._find(path, line)
-        for name in files.drift(path, None, kind, self.clock):
+        drifted = upgrades.drift(path, None, kind, self.clock)
+        self.seen.drifted += bool(drifted)
+        for name in drifted:
             self._find(path, f"The schema differs: {name}.")
 
     def _look_at_stray(self, reader: RegistryReader, user_id: UserId) -> None:
@@ -240,3 +261,7 @@ class _Inspector:
 
     def _find(self, path: Path, detail: str) -> None:
         self.seen.findings.append(Finding(path.name, detail))
+
+
+def _add(counts: dict[str, int], version: str) -> None:
+    counts[version] = counts.get(version, 0) + 1

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from app import telemetry
-from app.bridge import erasure, rotation, signup
+from app.bridge import erasure, migration, rotation, signup
 from app.bridge.stores import OPEN, Stores
+from app.bridge.taking import end_state
+from app.clock import Millis
 from app.db import files
 from app.db.context import system_actor
 from app.db.registry import statements as sql
@@ -26,8 +28,10 @@ from app.runtime import steps
 from app.settings import Settings
 
 _ACTOR: Final = system_actor("janitor")
+_DAY_MS: Final = 86_400_000
 _STORE_FILE: Final = re.compile(
-    r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.db(\.new)?(-wal|-shm|-journal)?$"
+    r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.db"
+    r"(\.new|\.v[0-9.]+)?(-wal|-shm|-journal)?$"
 )
 
 
@@ -115,6 +119,8 @@ class Janitor:
                 await self._finish_erasure(record)
             case rotation.ACTION, AccountRow(store_state="rotating"):
                 await self._settle_rotation(record, account)
+            case migration.ACTION, AccountRow(store_state="migrating"):
+                await self._settle_migration(record, account)
             case _:
                 await self._finish(record, "undone")
 
@@ -144,6 +150,8 @@ class Janitor:
         salt = await self._stores.on_thread(lambda: files.read_salt(path))
         is_exchanged = account.pending_file_salt is not None and salt == account.pending_file_salt
         await self._stores.on_thread(lambda: files.remove_new(path))
+        if is_exchanged:
+            await self._stores.on_thread(lambda: files.remove_snapshots(path))
 
         def write(tx: RegistryTransactor) -> None:
             if is_exchanged:
@@ -158,6 +166,18 @@ class Janitor:
         else:
             telemetry.operation_undone(record.action)
 
+    async def _settle_migration(self, record: RecordRow, account: AccountRow) -> None:
+        """The file is whole and of one of the two versions; the next unlock sees which."""
+        path = self._path(account.id)
+        await self._stores.on_thread(lambda: files.remove_new(path))
+
+        def write(tx: RegistryTransactor) -> None:
+            steps.finish(tx, record.key, "undone")
+            tx.run(sql.END_STORE_STATE, user_id=account.id, store_state=account.store_state)
+
+        await self._stores.registry.write(write, _ACTOR)
+        telemetry.operation_undone(record.action)
+
     async def _settle_state(self, account: AccountRow) -> None:
         """A store out of service that no operation holds and no record explains."""
         with self._alone(account.lock_number) as is_alone:
@@ -169,7 +189,7 @@ class Janitor:
                 return
 
             def end(tx: RegistryTransactor) -> None:
-                tx.run(sql.END_STORE_STATE, user_id=account.id, store_state=present.store_state)
+                end_state(tx, account.id, present.store_state)
 
             if present.store_state != OPEN:
                 await self._stores.registry.write(end, _ACTOR)
@@ -194,11 +214,24 @@ class Janitor:
         await self._stores.on_thread(lambda: _unlink(left))
         if left:
             telemetry.janitor_repaired("left_over_file", len(left))
+        await self._remove_snapshots(known)
         self._tell("file_without_member", sum(u not in known | busy for u, _ in found))
-        present = {user_id for user_id, _ in found}
+        present = {user_id for user_id, path in found if path == self._path(user_id)}
         missing = [row for row in rows if row.id not in present and row.store_state == OPEN]
         # Looked at again, for one that signed up after the files were listed.
         self._tell("member_without_file", sum(not self._path(m.id).exists() for m in missing))
+
+    async def _remove_snapshots(self, known: set[UserId]) -> None:
+        """Take away the copies from before migrations that have been kept long enough."""
+        now = await self._stores.registry.read(lambda reader: reader.now_ms)
+        made_before = Millis(now - self._settings.snapshot_days * _DAY_MS)
+        paths = [self._settings.system_file, *map(self._path, known)]
+
+        def remove() -> None:
+            for path in paths:
+                files.remove_snapshots(path, made_before)
+
+        await self._stores.on_thread(remove)
 
     def _tell(self, kind: str, count: int) -> None:
         if count:

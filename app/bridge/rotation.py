@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
-from app.bridge import layout, passwords
+from app.bridge import layout, migration, passwords
 from app.bridge.callers import Call, Caller
 from app.bridge.codes import recovery_slot
 from app.bridge.passwords import Checked, PasswordWrap
 from app.bridge.signin import slot_under
 from app.bridge.stores import ROTATING
-from app.bridge.strongroom import Strongroom
+from app.bridge.strongroom import Strongroom, account_of
 from app.bridge.taking import taken
 from app.crypto.keys import Key
 from app.db import files
@@ -84,6 +84,10 @@ async def rotate(room: Strongroom, wanted: Rotation, call: Call, actor: Actor) -
             nothing was changed.
     """
     account = wanted.checked.account
+    if wanted.checked.dek is not None:
+        # The copy is written to by this build, which knows the present schema alone.
+        own = Key(bytes(wanted.checked.dek.view()))
+        await migration.bring_up(room, account_of(account), own)
     with Key.generate() as new_dek:
         plan = await _plan(room, wanted, new_dek, call)
         room.reach("rotate.planned")
@@ -192,6 +196,8 @@ async def _exchange(room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor
     path = room.settings.user_file(user_id)
     await room.stores.on_thread(lambda: files.replace_with_new(path))
     room.reach("rotate.exchanged")
+    # Before the record ends, so that no copy under the old key outlives the change.
+    await room.stores.on_thread(lambda: files.remove_snapshots(path))
     dropped = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.record), actor)
     room.reach("rotate.switched")
     return dropped

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from app import telemetry
-from app.bridge import passwords
+from app.bridge import migration, passwords
 from app.bridge.access import record_opening
 from app.bridge.callers import Call, Caller
 from app.bridge.codes import check_code
@@ -130,7 +130,7 @@ async def _open_now(
 ) -> bool:
     """Open the store with the key at hand; a store in trouble does not stop a sign-in."""
     try:
-        store, _ = await room.stores.open(account_of(account), lambda: _copy(dek))
+        store, _ = await migration.open_present(room, account_of(account), lambda: _copy(dek))
         await record_opening(room, account.id, store, "sign_in", session_id, None, call)
     except StoreError as error:
         telemetry.request_failed(call.action, error.code, call.request_id)
@@ -198,7 +198,8 @@ async def unlock(
         checked = passwords.require_same(by_code, caller.user_id)
     try:
         present = await _add_way_in(room, caller, checked, call)
-        store, _ = await room.stores.open(account_of(present), lambda: _copy(checked.dek))
+        place = account_of(present)
+        store, _ = await migration.open_present(room, place, lambda: _copy(checked.dek))
         way: access.Way = "unlock" if checked.slot_id is None else "recovery"
         await record_opening(room, present.id, store, way, caller.session_id, None, call)
     finally:

@@ -125,11 +125,19 @@ def _bring_up(settings: Settings, clock: Clock, reach: Reach) -> None:
         if version is None:
             return
         locks.acquire_exclusive(layout.SYSTEM_LOCK, settings.exclusive_wait_s)
-        upgrades.take_snapshot(path, None, kind, version, clock)
-        reach("start.copied")
-        upgrades.migrate(path, None, kind, clock, lambda: reach("start.applying"))
-        reach("start.applied")
-        locks.release_exclusive(layout.SYSTEM_LOCK)
+        try:
+            upgrades.take_snapshot(path, None, kind, version, clock)
+            reach("start.copied")
+            upgrades.migrate(path, None, kind, clock, lambda: reach("start.applying"))
+            reach("start.applied")
+        except StrongroomError:
+            raise
+        except Exception as error:
+            telemetry.unexpected("migration", error)
+            reason = f"{path}: its migration failed, and left it as it was at version {version}."
+            raise StartError(reason) from error
+        finally:
+            locks.release_exclusive(layout.SYSTEM_LOCK)
     telemetry.store_migrated(layout.GROUP, kind.version)
 
 

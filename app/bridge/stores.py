@@ -41,6 +41,7 @@ LEAVE_S: Final = 2.0
 """Seconds that a store about to close leaves to what works in it."""
 OPEN: Final = "open"
 ROTATING: Final = "rotating"
+MIGRATING: Final = "migrating"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def require_in_service(state: str) -> None:
         StoreMigratingError: It is being migrated.
         StoreBusyError: Any other operation.
     """
-    if state == "migrating":
+    if state == MIGRATING:
         raise StoreMigratingError
     if state != OPEN:
         raise StoreBusyError

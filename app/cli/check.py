@@ -39,6 +39,9 @@ def _show_json(seen: "Inspection") -> None:
             "members": seen.members,
             "plain_stores": seen.versions,
             "encrypted_stores": seen.sealed,
+            "never_unlocked_stores": seen.unknown,
+            "waiting_stores": seen.waiting,
+            "drifted_stores": seen.drifted,
             "busy_stores": seen.busy,
         }
     )
@@ -49,7 +52,15 @@ def _show_lines(seen: "Inspection") -> None:
         typer.echo(printable(f"{finding.file}: {finding.detail}"))
     for version, count in sorted(seen.versions.items()):
         typer.echo(f"Plain stores at version {version}: {count}.")
-    typer.echo(f"Encrypted stores, which nobody here can open: {seen.sealed}.")
-    if seen.busy:
-        typer.echo(f"Stores that were busy and not looked at: {seen.busy}.")
+    for version, count in sorted(seen.sealed.items()):
+        typer.echo(f"Encrypted stores at version {version}, as of their last unlock: {count}.")
+    counts = {
+        "Encrypted stores that nobody has unlocked yet": seen.unknown,
+        "Stores that wait to be brought up to date": seen.waiting,
+        "Stores whose schema is not what it should be": seen.drifted,
+        "Stores that were busy and not looked at": seen.busy,
+    }
+    for words, count in counts.items():
+        if count:
+            typer.echo(f"{words}: {count}.")
     typer.echo(f"Members: {seen.members}. Findings: {len(seen.findings)}.")

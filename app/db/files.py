@@ -5,20 +5,21 @@ A kind of store says what a file holds; a face of it says what a handle may touc
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from app.clock import Clock
+from app.clock import Clock, Millis
 from app.crypto.keys import Key
 from app.db import migrations, sqlite
 from app.db.authorizer import authorizer
 from app.db.driver_errors import translated_os_error
 from app.db.migrations import Bucket
 from app.db.sqlite import Function, RawKey
-from app.errors import StoreDamagedError, StoreMigratingError, StoreMissingError
+from app.errors import StoreDamagedError, StoreOutdatedError
 
 Connection = sqlite.Connection
 require_fit_driver = sqlite.require_fit_driver
@@ -26,7 +27,9 @@ require_fit_driver = sqlite.require_fit_driver
 SIDECARS: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database."""
 NEW_SUFFIX: Final = ".new"
-"""A copy under a new key, until it takes the old one's place."""
+"""A copy that is being made, until it takes the place it is for."""
+_SNAPSHOT: Final = re.compile(r"\.v[0-9.]+$")
+"""After a store's name: the copy from before its migration, with the version it was of."""
 SALT_BYTES: Final = 16
 
 
@@ -38,10 +41,15 @@ class Kind:
     buckets: tuple[Bucket, ...]
     functions: tuple[Function, ...] = ()
 
+    @property
+    def version(self) -> str:
+        """The present version, as `8.4`: one number a bucket, in their order."""
+        return ".".join(str(bucket.version) for bucket in self.buckets)
+
 
 def table_names(kind: Kind, buckets: Sequence[Bucket], clock: Clock) -> frozenset[str]:
     """Every table and view these buckets make, a search index's own included."""
-    with contextlib.closing(_made(kind, buckets, clock)) as connection:
+    with contextlib.closing(made_in_memory(kind, buckets, clock)) as connection:
         rows = connection.all("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")
         return frozenset(name for (name,) in rows)
 
@@ -104,7 +112,7 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
 
     Raises:
         StoreTooNewError: Written by a newer program.
-        StoreMigratingError: It waits to be brought up to date.
+        StoreOutdatedError: It waits to be brought up to date.
         StoreError: What `sqlite.open_existing` finds.
     """
     connection = open_maintenance(path, key, kind, clock, reader=reader)
@@ -130,18 +138,20 @@ def open_maintenance(
 
 def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs in the copy
     path: Path,
-    key: Key,
-    new_key: Key,
+    key: Key | None,
+    new_key: Key | None,
     kind: Kind,
     clock: Clock,
     amend: Callable[[Connection], None],
 ) -> bytes:
     """Copy a store into `{path}.new` under another key, whole, checked and durable; or nothing.
 
+    Whatever its version: what `amend` writes must be true of that.
+
     Args:
         path: The store, whose exclusive lock the caller holds.
-        key: Its key.
-        new_key: The copy's.
+        key: Its key; None for a plain file.
+        new_key: The copy's; None for a plain one.
         kind: What both hold.
         clock: Time for records.
         amend: Writes what differs in the copy, in one transaction.
@@ -160,7 +170,7 @@ def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs i
         with contextlib.closing(open_maintenance(target, new_key, kind, clock)) as copy:
             copy.all("PRAGMA journal_mode = WAL")
             _fill(copy, amend)
-            _require_sound(copy)
+            _require_sound(copy, is_encrypted=new_key is not None)
             salt = copy.file_salt()
         _sync_file(target)
         sync_folder(path.parent)
@@ -171,7 +181,7 @@ def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs i
 
 
 def _copy(  # noqa: PLR0913, PLR0917 - as copy_under_new_key
-    path: Path, key: Key, target: Path, new_key: Key, kind: Kind, clock: Clock
+    path: Path, key: Key | None, target: Path, new_key: Key | None, kind: Kind, clock: Clock
 ) -> None:
     with contextlib.closing(open_maintenance(path, key, kind, clock)) as source:
         made = sqlite.create(target, _raw(new_key), application_id=kind.application_id, clock=clock)
@@ -189,8 +199,10 @@ def _fill(connection: Connection, fill: Callable[[Connection], None]) -> None:
     connection.checkpoint()
 
 
-def _require_sound(copy: Connection) -> None:
-    if copy.all("PRAGMA cipher_integrity_check") or copy.scalar("PRAGMA quick_check") != "ok":
+def _require_sound(copy: Connection, *, is_encrypted: bool) -> None:
+    if is_encrypted and copy.all("PRAGMA cipher_integrity_check"):
+        raise StoreDamagedError
+    if copy.scalar("PRAGMA quick_check") != "ok":
         raise StoreDamagedError
 
 
@@ -198,7 +210,27 @@ def _require_current(connection: Connection, kind: Kind) -> None:
     recorded = migrations.applied(connection)
     migrations.require_known(recorded, kind.buckets)
     if not migrations.is_current(recorded, kind.buckets):
-        raise StoreMigratingError
+        raise StoreOutdatedError
+
+
+def snapshots(path: Path) -> list[Path]:
+    """The copies of a store from before its migrations."""
+    beside = path.parent.glob(f"{path.name}.v*")
+    return [each for each in beside if _SNAPSHOT.fullmatch(each.name.removeprefix(path.name))]
+
+
+def remove_snapshots(path: Path, made_before: Millis | None = None) -> int:
+    """Take a store's snapshots away; those made before a time, or all.
+
+    Returns:
+        How many there were.
+    """
+    found = snapshots(path)
+    if made_before is not None:
+        found = [each for each in found if each.stat().st_mtime * 1000 < made_before]
+    for each in found:
+        remove(each)
+    return len(found)
 
 
 def replace_with_new(path: Path) -> None:
@@ -245,6 +277,7 @@ def remove_new(path: Path) -> None:
 def remove_all(path: Path) -> None:
     """Take a store's file, its sidecars and any copy of it away."""
     remove_new(path)
+    remove_snapshots(path)
     remove(path)
 
 
@@ -261,30 +294,11 @@ def sync_folder(folder: Path) -> None:
     _sync(folder, os.O_DIRECTORY)
 
 
-def drift(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
-    """Names of the objects in which a store differs from what the migrations make."""
-    with (
-        contextlib.closing(_made(kind, kind.buckets, clock)) as made,
-        contextlib.closing(open_maintenance(path, key, kind, clock)) as live,
-    ):
-        return migrations.drift(live, made)
-
-
 def integrity(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
     """What SQLite's own check finds wrong with a store; empty when it is sound."""
     with contextlib.closing(open_maintenance(path, key, kind, clock)) as live:
         found = [str(row[0]) for row in live.all("PRAGMA integrity_check")]
         return [] if found == ["ok"] else found
-
-
-def require_file(path: Path) -> None:
-    """Refuse a store without its file.
-
-    Raises:
-        StoreMissingError: There is none.
-    """
-    if not path.exists():
-        raise StoreMissingError
 
 
 def _remove_sidecars(path: Path) -> None:
@@ -309,7 +323,7 @@ def _sync(path: Path, flags: int) -> None:
         os.close(descriptor)
 
 
-def _made(kind: Kind, buckets: Sequence[Bucket], clock: Clock) -> Connection:
+def made_in_memory(kind: Kind, buckets: Sequence[Bucket], clock: Clock) -> Connection:
     """A database of no file with what these buckets' migrations make."""
     connection = sqlite.in_memory(clock)
     connection.register(kind.functions)

@@ -5,7 +5,7 @@ The caller holds the store's exclusive lock and gives a handle without authorize
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -94,13 +94,19 @@ def split(sql: str) -> Iterator[str]:
         yield pending.strip()
 
 
-def apply(connection: Connection, buckets: Sequence[Bucket], now_ms: Millis) -> int:
+def apply(
+    connection: Connection,
+    buckets: Sequence[Bucket],
+    now_ms: Millis,
+    before_commit: Callable[[], None] = lambda: None,
+) -> int:
     """Bring a store to the present version, or leave it exactly as it was.
 
     Args:
         connection: A handle without authorizer, its functions registered.
         buckets: Those of this kind of store, the runtime first.
         now_ms: Time of the record.
+        before_commit: Told when all is done and checked, and nothing of it stands yet.
 
     Returns:
         How many migrations ran.
@@ -116,6 +122,7 @@ def apply(connection: Connection, buckets: Sequence[Bucket], now_ms: Millis) -> 
         connection.all("BEGIN EXCLUSIVE")
         try:
             count = _apply_pending(connection, buckets, now_ms)
+            before_commit()
             connection.all("COMMIT")
         except BaseException:
             if connection.in_transaction:
@@ -215,6 +222,14 @@ def is_current(recorded: Record, buckets: Sequence[Bucket]) -> bool:
     return recorded == _wanted(buckets)
 
 
+def version_of(recorded: Record, buckets: Sequence[Bucket]) -> str:
+    """The version of a store with this record, as `8.4`: one number a bucket, in their order."""
+    return ".".join(
+        str(max((n for name, n in recorded if name == bucket.name), default=0))
+        for bucket in buckets
+    )
+
+
 def _wanted(buckets: Sequence[Bucket]) -> Record:
     return {place: checksum for bucket in buckets for place, checksum in bucket.record.items()}
 
@@ -235,10 +250,9 @@ def schema(connection: Connection) -> dict[str, str]:
     return dict(rows)
 
 
-def drift(live: Connection, made: Connection) -> list[str]:
+def drift(live: Mapping[str, str], made: Mapping[str, str]) -> list[str]:
     """Names of the objects in which a live schema and the one the migrations make differ."""
-    one, other = schema(live), schema(made)
-    return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+    return sorted(name for name in live.keys() | made.keys() if live.get(name) != made.get(name))
 
 
 def _objects(connection: Connection) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from app.errors import (
     AlreadyExistsError,
     EventCursorExpiredError,
     ManyMatchesError,
+    RangeNotSatisfiableError,
     StrongroomError,
     TooManyAttemptsError,
     VersionConflictError,
@@ -36,6 +37,9 @@ STATUS: Final[Mapping[str, int]] = {
     "weak_password": 422,
     "password_unchanged": 422,
     "invalid_username": 422,
+    "invalid_schedule": 422,
+    "already_running": 409,
+    "turned_off": 409,
     "different_roots": 422,
     "overlapping_edits": 422,
     "recursive_required": 422,
@@ -162,6 +166,8 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
         more["current_version"] = error.current_version
         if error.current_version is not None:
             headers["ETag"] = f'"{error.current_version}"'
+    if isinstance(error, RangeNotSatisfiableError):
+        headers["Content-Range"] = f"bytes */{error.size_bytes}"
     if isinstance(error, ManyMatchesError):
         more["lines"] = error.lines
     if isinstance(error, EventCursorExpiredError):

@@ -44,6 +44,31 @@ class AccountRow(NamedTuple):
         return f"<AccountRow {self.id}>"  # wraps and verifiers stay out of every traceback
 
 
+class FleetRow(NamedTuple):
+    """One member's store, as it is known without opening it."""
+
+    id: UserId
+    username: str
+    encrypted: int
+    active: int
+    store_state: str
+    schema_version: str | None
+    schema_check: str | None
+    migration_failed: str | None
+    store_bytes: int | None
+    last_unlocked_at: int | None
+
+
+class FleetCountRow(NamedTuple):
+    """Stores that are alike."""
+
+    encrypted: int
+    schema_version: str | None
+    schema_check: str | None
+    migration_failed: str | None
+    stores: int
+
+
 class CredentialRow(NamedTuple):
     """A session with its member, store state and slot."""
 
@@ -215,3 +240,10 @@ class OptionalTextRow(NamedTuple):
     """One text, or none."""
 
     value: str | None
+
+
+class WorkTimesRow(NamedTuple):
+    """What waits for a member's store to be unlocked; times only, NULL for nothing."""
+
+    work_waiting_since: int | None
+    next_due_at: int | None

@@ -62,7 +62,7 @@ class _Root:
         return [(finding.file, finding.detail) for finding in self.inspect().findings]
 
 
-VERSION = ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
+VERSION = layout.MEMBER_KIND.version
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_sound_root_is_counted_and_left_as_it_was(root: _Root) -> None:
     before = _digests(root.settings)
     told: list[tuple[int, int]] = []
     seen = inspect(root.settings, lambda done, total: told.append((done, total)))
-    assert seen == Inspection(members=3, versions={VERSION: 2}, sealed=1)
+    assert seen == Inspection(members=3, versions={VERSION: 2}, unknown=1)
     assert told[-3:] == [(2, 4), (3, 4), (4, 4)]
     assert _digests(root.settings) == before
 
@@ -93,7 +93,7 @@ def test_a_served_root_can_be_inspected(root: _Root) -> None:
         async with open_room(root.settings) as room:
             await add(room, "dan")
             seen = await asyncio.to_thread(root.inspect)
-            assert seen == Inspection(members=4, versions={VERSION: 2}, sealed=2)
+            assert seen == Inspection(members=4, versions={VERSION: 2}, unknown=2)
             await add(room, "eve")
 
     asyncio.run(run())
@@ -165,9 +165,12 @@ def test_a_store_of_another_version_is_told(root: _Root) -> None:
     with root.changing(root.ben) as store:
         store.all("DELETE FROM sys_migrations WHERE number = 0")
     seen = root.inspect()
-    assert (seen.versions, seen.findings) == ({VERSION: 1, inspection.OLDER: 1}, [])
+    assert (seen.versions, seen.waiting, seen.findings) == ({VERSION: 2}, 1, [])
     with root.changing(root.ben) as store:
-        store.all("UPDATE sys_migrations SET number = 99 WHERE bucket = 'owner'")
+        store.all(
+            "UPDATE sys_migrations SET number = 99 WHERE bucket = 'owner' AND number = :newest",
+            {"newest": layout.MEMBER_KIND.buckets[-1].version},
+        )
     ((name, detail),) = root.found()
     assert (name, "newer" in detail) == (root.ben.name, True)
 
@@ -236,18 +239,18 @@ def test_a_busy_store_is_left_alone(root: _Root) -> None:
             await take(room)
 
     asyncio.run(run())
-    assert root.inspect() == Inspection(members=3, sealed=1, busy=2)
+    assert root.inspect() == Inspection(members=3, unknown=1, busy=2)
     locks.close()
 
 
 def test_a_busy_moment_is_no_finding(root: _Root, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that answers `busy` was not looked at."""
 
-    def refuse(*_: object) -> list[str]:
+    def refuse(*_: object) -> None:
         raise StoreBusyError
 
-    monkeypatch.setattr(inspection._Inspector, "_version", refuse)
-    assert root.inspect() == Inspection(members=3, sealed=1, busy=2)
+    monkeypatch.setattr(inspection._Inspector, "_require_own", refuse)
+    assert root.inspect() == Inspection(members=3, unknown=1, busy=2)
 
 
 def test_a_taken_registry_is_a_refusal(root: _Root) -> None:

@@ -9,7 +9,7 @@ from app.cli import supervisor
 from tests.support.rooms import PASSWORD
 from tests.unit.cli.conftest import Terminal
 
-VERSION = ".".join(str(bucket.version) for bucket in layout.MEMBER_KIND.buckets)
+VERSION = layout.MEMBER_KIND.version
 
 
 @pytest.fixture
@@ -27,14 +27,17 @@ def test_a_sound_root_exits_with_0(members: Terminal) -> None:
     assert ended.exit_code == 0
     assert ended.stdout.splitlines() == [
         f"Plain stores at version {VERSION}: 1.",
-        "Encrypted stores, which nobody here can open: 1.",
+        "Encrypted stores that nobody has unlocked yet: 1.",
         "Members: 2. Findings: 0.",
     ]
     assert members.answer("check") == {
         "findings": [],
         "members": 2,
         "plain_stores": {VERSION: 1},
-        "encrypted_stores": 1,
+        "encrypted_stores": {},
+        "never_unlocked_stores": 1,
+        "waiting_stores": 0,
+        "drifted_stores": 0,
         "busy_stores": 0,
     }
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.clock import Millis
-from app.db import files, migrations, sqlite
+from app.db import files, migrations, sqlite, upgrades
 from app.db.files import Kind
 from app.db.migrations import Bucket, Migration, load, split
 from app.db.owner.store import MEMBER_BUCKETS, OWNER_FUNCTIONS
 from app.db.runtime.store import RUNTIME
 from app.db.sqlite import Connection
-from app.errors import StoreDamagedError, StoreMigratingError, StoreTooNewError
+from app.errors import StoreDamagedError, StoreOutdatedError, StoreTooNewError
 from tests.support.probes import (
     ACTOR,
     KEY,
@@ -173,7 +173,7 @@ def test_a_store_from_the_future_is_refused_unwritten(
 
 def test_a_store_of_the_past_waits_for_its_migration(path: Path) -> None:
     """It is not served meanwhile, and not called damaged."""
-    with pytest.raises(StoreMigratingError):
+    with pytest.raises(StoreOutdatedError):
         files.open_handle(path, KEY, Kind(KIND.application_id, _with(_ADD)), clock, reader=True)
 
 
@@ -213,11 +213,11 @@ def test_a_hole_in_the_record_is_damage(connection: Connection) -> None:
 )
 def test_drift_is_found_by_name(path: Path, sql: str, drifted: list[str] | None) -> None:
     """Whatever differs from what the migrations make."""
-    assert files.drift(path, KEY, KIND, clock) == []
+    assert upgrades.drift(path, KEY, KIND, clock) == []
     with closing(files.open_maintenance(path, KEY, KIND, clock)) as connection:
         connection.all(sql)
     expected = ["trigger sys_track_probes_update"] if drifted is None else drifted
-    assert files.drift(path, KEY, KIND, clock) == expected
+    assert upgrades.drift(path, KEY, KIND, clock) == expected
 
 
 def test_the_schema_leaves_out_what_sqlite_makes_by_itself() -> None:

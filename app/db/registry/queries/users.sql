@@ -144,8 +144,56 @@ WHERE id = :user_id AND store_state = 'rotating' RETURNING version AS value;
 -- name: set_store_mirror
 -- What the operator may see of a store without opening it.
 UPDATE users SET store_bytes = :store_bytes, schema_version = :schema_version,
-  schema_check = :schema_check, last_unlocked_at = :now
+  schema_check = :schema_check, migration_failed = NULL, last_unlocked_at = :now
 WHERE id = :user_id;
+
+-- name: set_store_version
+-- A store was brought to this version; what was found of its schema before is out of date.
+UPDATE users SET store_bytes = :store_bytes, schema_version = :schema_version,
+  schema_check = NULL, migration_failed = NULL
+WHERE id = :user_id;
+
+-- name: find_failed_migration
+-- The build that could not bring a store up to date.
+-- inline: one row by primary key, no big column
+SELECT migration_failed AS value FROM users WHERE id = :user_id;
+
+-- name: set_failed_migration
+-- Which build failed with a store; NULL lets it be tried again.
+UPDATE users SET migration_failed = :build WHERE id = :user_id;
+
+-- name: forget_failed_migrations
+-- Every store may be tried again.
+-- scan: the operator asks
+UPDATE users SET migration_failed = NULL WHERE migration_failed IS NOT NULL RETURNING id AS value;
+
+-- name: list_fleet
+-- Members' stores in order of their making, after a given one: what is known of each unopened.
+SELECT id, username, encrypted, active, store_state, schema_version, schema_check,
+  migration_failed, store_bytes, last_unlocked_at
+FROM users WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- name: count_fleet
+-- How many stores are alike in what is known of them unopened.
+-- scan: the operator asks
+SELECT encrypted, schema_version, schema_check, migration_failed, count(*) AS stores
+FROM users GROUP BY encrypted, schema_version, schema_check, migration_failed;
+
+-- name: find_work_times
+-- Since when work waits for a locked store, and when its next is due.
+-- inline: one row by primary key, no big column
+SELECT work_waiting_since, next_due_at FROM users WHERE id = :user_id;
+
+-- name: set_work_times
+-- What a store that is being locked leaves undone; NULL and NULL once it is unlocked.
+UPDATE users SET work_waiting_since = :work_waiting_since, next_due_at = :next_due_at
+WHERE id = :user_id;
+
+-- name: list_plain_due
+-- Members' plain stores that nothing keeps shut, and in which work is due.
+-- scan: once in a while, and the members of a group are few
+SELECT id AS value FROM users
+WHERE encrypted = 0 AND active = 1 AND store_state = 'open' AND next_due_at <= :now LIMIT :limit;
 
 -- name: remove_account
 -- The member is gone; slots, sessions and edges go with the row.

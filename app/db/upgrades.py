@@ -1,0 +1,107 @@
+"""A store of an earlier version brought to the present one: looked at, copied aside, migrated.
+
+The caller holds the store's exclusive lock, but for looking.
+"""
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+from app.clock import Clock, Millis
+from app.crypto.keys import Key
+from app.db import files, migrations
+from app.db.files import Kind
+
+
+def outdated_version(path: Path, key: Key | None, kind: Kind, clock: Clock) -> str | None:
+    """The version of a store that waits to be brought up to date; None for a present one.
+
+    Not a byte of it is written.
+
+    Returns:
+        As `8.4`: one number a bucket.
+
+    Raises:
+        StoreTooNewError: Written by a newer program.
+        StoreError: What else stands in the way of reading it.
+    """
+    with contextlib.closing(files.open_maintenance(path, key, kind, clock, reader=True)) as store:
+        recorded = migrations.applied(store)
+    migrations.require_known(recorded, kind.buckets)
+    if migrations.is_current(recorded, kind.buckets):
+        return None
+    return migrations.version_of(recorded, kind.buckets)
+
+
+def snapshot_of(path: Path, version: str) -> Path:
+    """Where the copy of a store of a version stands, or would."""
+    return path.with_name(f"{path.name}.v{version}")
+
+
+def take_snapshot(path: Path, key: Key | None, kind: Kind, version: str, clock: Clock) -> Path:
+    """Copy a store beside itself under the same key, as it is before its migration.
+
+    Args:
+        path: The store, whose exclusive lock the caller holds.
+        key: Its key; None for a plain file.
+        kind: What it holds.
+        version: The version it is of.
+        clock: The time, from which its age counts.
+
+    Returns:
+        The copy, whole, checked and durable: `{path}.v{version}`.
+
+    Raises:
+        StoreDamagedError: The store does not pass its checks.
+        DiskFullError: There is no room for both.
+    """
+    files.copy_under_new_key(path, key, key, kind, clock, lambda _copy: None)
+    snapshot = snapshot_of(path, version)
+    files.remove(snapshot)
+    new = path.with_name(path.name + files.NEW_SUFFIX)
+    seconds = clock() / 1000
+    os.utime(new, (seconds, seconds))
+    new.replace(snapshot)
+    files.sync_folder(path.parent)
+    return snapshot
+
+
+def migrate(
+    path: Path,
+    key: Key | None,
+    kind: Kind,
+    clock: Clock,
+    before_commit: Callable[[], None] = lambda: None,
+) -> None:
+    """Bring a store to the present version, or leave it exactly as it was.
+
+    Args:
+        path: The store, whose exclusive lock the caller holds.
+        key: Its key; None for a plain file.
+        kind: What it is to hold.
+        clock: Time for its records.
+        before_commit: See `migrations.apply`.
+
+    Raises:
+        StoreTooNewError: Written by a newer program.
+        StoreDamagedError: It does not pass its checks afterwards.
+        DiskFullError: There is no room.
+    """
+    with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as store:
+        migrations.apply(store, kind.buckets, clock(), before_commit)
+        store.checkpoint()
+
+
+def drift(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
+    """Names of the objects in which a store differs from what the migrations make."""
+    with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as live:
+        return migrations.drift(migrations.schema(live), present_schema(kind))
+
+
+@cache
+def present_schema(kind: Kind) -> Mapping[str, str]:
+    """What a present store's `migrations.schema` is."""
+    with contextlib.closing(files.made_in_memory(kind, kind.buckets, lambda: Millis(0))) as made:
+        return migrations.schema(made)
