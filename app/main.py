@@ -16,9 +16,11 @@ from app.settings import Settings
 from app.web import errors
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
-from app.web.owner import file_versions, file_writes, files, reports, search
+from app.web.owner import blobs, file_versions, file_writes, files, reports, search
 from app.web.registry import admin, joining, me, session
-from app.web.runtime import health
+from app.web.runtime import audit, events, health
+from app.web.wire import ENDING
+from app.worker.handlers import OWN, Handlers
 from app.worker.loops import run_loops
 
 ROUTERS = (
@@ -31,6 +33,9 @@ ROUTERS = (
     me.router,
     admin.router,
     joining.router,
+    blobs.router,
+    events.router,
+    audit.router,
     health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""
@@ -42,6 +47,7 @@ def create_app(
     clock: Clock = system_clock,
     kdf_params: KdfParams | None = None,
     reach: Reach = reach_nothing,
+    handlers: Handlers = OWN,
 ) -> ASGIApp:
     """Wire one worker's application; its lifespan opens and closes the stores.
 
@@ -50,6 +56,7 @@ def create_app(
         clock: The time; tests move it.
         kdf_params: The cost of new passwords; None takes the root's own.
         reach: Told each named point of an operation; tests kill the process there.
+        handlers: What the program's own jobs do; tests bring their own.
 
     Returns:
         The application.
@@ -57,14 +64,14 @@ def create_app(
     hot = HotPath()
 
     @contextlib.asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
         try:
             async with (
                 start.running(settings, clock, kdf_params=kdf_params, reach=reach) as room,
-                run_loops(room),
+                run_loops(room, handlers),
             ):
                 app.state.room = hot.room = room
-                yield
+                yield {ENDING: room.ending}
         except BaseException as error:
             telemetry.unexpected("lifespan", error)
             raise
@@ -89,5 +96,6 @@ def create_app(
         hot,
         json_bytes_max=settings.json_bytes_max,
         body_limits=files.body_limits(settings),
+        limits_below=blobs.limits_below(settings),
         host=urlsplit(settings.public_url).netloc if settings.public_url else None,
     )

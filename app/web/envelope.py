@@ -7,6 +7,7 @@ escaped everything else. Nothing here reads a body or keeps a header.
 import re
 import secrets
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -40,13 +41,14 @@ SECURITY: Final = (
 class Envelope:
     """Wraps the application."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - three of them bound a body
         self,
         app: ASGIApp,
         hot: HotPath,
         *,
         json_bytes_max: int,
         body_limits: Mapping[str, int],
+        limits_below: Mapping[str, int] = MappingProxyType({}),
         host: str | None = None,
     ) -> None:
         """Wrap it.
@@ -56,12 +58,14 @@ class Envelope:
             hot: What answers at once, before the application is asked.
             json_bytes_max: Most bytes of a body, unless its path is named next.
             body_limits: Exact path to the most bytes of its body.
+            limits_below: Beginning of a path to the same.
             host: The name, and port, that clients know the service by; None takes any.
         """
         self._app = app
         self._hot = hot
         self._json_bytes_max = json_bytes_max
         self._body_limits = body_limits
+        self._limits_below = tuple(limits_below.items())
         self._host = None if host is None else host.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +75,7 @@ class Envelope:
             return
         request_id = secrets.token_hex(_REQUEST_ID_BYTES)
         scope[REQUEST_ID] = request_id
-        limit = self._body_limits.get(scope["path"], self._json_bytes_max)
+        limit = self._limit_of(scope["path"])
         exchange = _Exchange(receive, send, request_id, limit)
         try:
             _judge_headers(scope, limit)
@@ -88,6 +92,17 @@ class Envelope:
             if exchange.has_begun:
                 raise
             await _problem_of(error, request_id)(scope, receive, exchange.send)
+
+
+    def _limit_of(self, path: str) -> int:
+        """Most bytes of a body sent to this path."""
+        limit = self._body_limits.get(path)
+        if limit is not None:
+            return limit
+        for beginning, below in self._limits_below:
+            if path.startswith(beginning):
+                return below
+        return self._json_bytes_max
 
 
 class _Exchange:

@@ -154,20 +154,12 @@ def problem(
 def response_to(error: StrongroomError, request_id: str) -> Response:
     """The problem that an error of the program is to a client."""
     status = STATUS.get(error.code, 500)
-    headers: dict[str, str] = {}
+    headers = _headers_of(error)
     more: dict[str, Any] = {}
-    retry_after_s = getattr(error, "retry_after_s", None)
-    if retry_after_s is not None:
-        headers["Retry-After"] = str(retry_after_s)
-    if isinstance(error, TooManyAttemptsError):
-        # draft-ietf-httpapi-ratelimit-headers: nothing is left of the quota for so long.
-        headers["RateLimit"] = f'"attempts";r=0;t={error.retry_after_s}'
     if isinstance(error, VersionConflictError | AlreadyExistsError):
         more["current_version"] = error.current_version
         if error.current_version is not None:
             headers["ETag"] = f'"{error.current_version}"'
-    if isinstance(error, RangeNotSatisfiableError):
-        headers["Content-Range"] = f"bytes */{error.size_bytes}"
     if isinstance(error, ManyMatchesError):
         more["lines"] = error.lines
     if isinstance(error, EventCursorExpiredError):
@@ -175,6 +167,19 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
     if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1
         headers["WWW-Authenticate"] = "Bearer"
     return problem(status, error.code, str(error), request_id, headers=headers, **more)
+
+
+def _headers_of(error: StrongroomError) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    retry_after_s = getattr(error, "retry_after_s", None)
+    if retry_after_s is not None:
+        headers["Retry-After"] = str(retry_after_s)
+    if isinstance(error, TooManyAttemptsError):
+        # draft-ietf-httpapi-ratelimit-headers: nothing is left of the quota for so long.
+        headers["RateLimit"] = f'"attempts";r=0;t={error.retry_after_s}'
+    if isinstance(error, RangeNotSatisfiableError):
+        headers["Content-Range"] = f"bytes */{error.size_bytes}"
+    return headers
 
 
 def framework_problem(

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from fastapi import Request
 
 from app.errors import InvalidInputError, VersionConflictError
+from app.owner.blobs import BlobCondition
 from app.owner.notes import Condition
 
 _TAG: Final = re.compile(r'[ \t,]*(W/)?("[!#-~\x80-\xff]*")[ \t]*(?=,|$)')
@@ -15,8 +17,8 @@ _OURS: Final = re.compile(r'"([1-9][0-9]{0,17})"')
 _ANY: Final = "*"
 
 
-def etag(version: int) -> str:
-    """The ETag of a version."""
+def etag(version: int | str) -> str:
+    """The ETag of a version, or of a blob's content."""
     return f'"{version}"'
 
 
@@ -42,13 +44,21 @@ def _read_tags(text: str) -> Iterator[tuple[bool, str]]:
         raise InvalidInputError
 
 
-def condition_of(request: Request) -> Condition:
-    """What `If-Match` and `If-None-Match` ask of a write.
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the two headers say; nothing by default."""
 
-    A weak tag, and one that this service never gave, matches nothing.
+    tags: tuple[str, ...] | None = None
+    """Strong tags of which one must stand, with their quotes; None for any."""
+    must_exist: bool = False
+    must_not_exist: bool = False
+
+
+def _asked_of(request: Request) -> _Asked:
+    """What `If-Match` and `If-None-Match` ask of a write; a weak tag matches nothing.
 
     Returns:
-        The condition; an empty one when neither header is there.
+        An empty one when neither header is there.
 
     Raises:
         InvalidInputError: A header that cannot be read, or both, or a list of tags that must
@@ -58,17 +68,54 @@ def condition_of(request: Request) -> Condition:
     if none is not None:
         if none != _ANY or match is not None:
             raise InvalidInputError
-        return Condition(must_not_exist=True)
+        return _Asked(must_not_exist=True)
     if match is None:
-        return Condition()
+        return _Asked()
     if match == _ANY:
-        return Condition(must_exist=True)
-    return Condition(match=_versions(match))
+        return _Asked(must_exist=True)
+    return _Asked(_strong(match))
+
+
+def condition_of(request: Request) -> Condition:
+    """What `If-Match` and `If-None-Match` ask of a write on a version.
+
+    A tag that this service never gave matches nothing.
+
+    Returns:
+        The condition; an empty one when neither header is there.
+
+    Raises:
+        InvalidInputError: See `_asked_of`.
+    """
+    asked = _asked_of(request)
+    match = None if asked.tags is None else _numbers(asked.tags)
+    return Condition(match, must_exist=asked.must_exist, must_not_exist=asked.must_not_exist)
+
+
+def blob_condition_of(request: Request) -> BlobCondition:
+    """The same of a write on a blob, whose tag is a text.
+
+    Returns:
+        The condition; an empty one when neither header is there.
+
+    Raises:
+        InvalidInputError: See `_asked_of`.
+    """
+    asked = _asked_of(request)
+    match = None if asked.tags is None else frozenset(tag.strip('"') for tag in asked.tags)
+    return BlobCondition(match, must_exist=asked.must_exist, must_not_exist=asked.must_not_exist)
+
+
+def _strong(tags: str) -> tuple[str, ...]:
+    return tuple(tag for is_weak, tag in _read_tags(tags) if not is_weak)
+
+
+def _numbers(tags: tuple[str, ...]) -> frozenset[int]:
+    return frozenset(int(ours[1]) for tag in tags if (ours := _OURS.fullmatch(tag)))
 
 
 def _versions(tags: str) -> frozenset[int]:
-    strong = [tag for is_weak, tag in _read_tags(tags) if not is_weak]
-    return frozenset(int(ours[1]) for tag in strong if (ours := _OURS.fullmatch(tag)))
+    return _numbers(_strong(tags))
 
 
 def require_match(request: Request, version: int) -> None:
@@ -83,7 +130,19 @@ def require_match(request: Request, version: int) -> None:
         raise VersionConflictError(version)
 
 
-def is_known(request: Request, version: int) -> bool:
+def require_tag(request: Request, tag: str) -> None:
+    """Refuse a read whose `If-Match` asks for another content than stands.
+
+    Raises:
+        VersionConflictError: It does.
+        InvalidInputError: The header cannot be read.
+    """
+    match = _header(request, "if-match")
+    if match is not None and match != _ANY and etag(tag) not in _strong(match):
+        raise VersionConflictError
+
+
+def is_known(request: Request, version: int | str) -> bool:
     """Whether the caller has this version, by `If-None-Match`; one that cannot be read says no."""
     text = _header(request, "if-none-match")
     if text is None:

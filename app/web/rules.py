@@ -39,7 +39,10 @@ _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
 _READ_REPORTS: Final = Rule(scope="reports:read")
 _WRITE_REPORTS: Final = Rule(scope="reports:write")
+_EVENTS: Final = Rule(scope="events:read")
 
+_LISTS_BLOBS: Final = Rule(scope="", repeats="unneeded")
+"""Reading files: what each hangs on decides which scope, in `bridge.blobs`."""
 _CHANGE_USER: Final = Rule(capability="users.manage", secret_field="password")  # noqa: S106 - a name
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -93,6 +96,15 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/reports/{home}/{report_id}": _READ_REPORTS,
     "POST /api/reports/{home}/{report_id}/read": _READ_REPORTS,
     "DELETE /api/reports/{home}/{report_id}": _WRITE_REPORTS,
+    "PUT /api/blobs/{blob_id}": _WRITE,
+    "GET /api/blobs/{blob_id}": ANYBODY,
+    "DELETE /api/blobs/{blob_id}": _WRITE,
+    "GET /api/blobs": ANYBODY,
+    "POST /api/blobs/list": _LISTS_BLOBS,
+    "GET /api/events": _EVENTS,
+    "DELETE /api/events": _PERSON,
+    "GET /api/events/stream": _EVENTS,
+    "GET /api/admin/audit": Rule(scope="admin", capability="audit.read"),
     "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
     "POST /api/admin/users": Rule(capability="users.manage", repeats="refused"),

@@ -77,8 +77,18 @@ def require_media_type(request: Request, kinds: frozenset[str]) -> None:
     """
     sent = request.headers.get("content-type", "").lower()
     kind, charset = sent.split(";")[0].strip(), _CHARSET.search(sent)
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
-    if kind not in kinds or (charset and charset[1] not in _UTF_8) or coding != "identity":
+    if kind not in kinds or (charset and charset[1] not in _UTF_8):
+        raise Problem(415)
+    require_uncompressed(request)
+
+
+def require_uncompressed(request: Request) -> None:
+    """Refuse a body that is compressed.
+
+    Raises:
+        Problem: 415.
+    """
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise Problem(415)
 
 

@@ -197,6 +197,8 @@ class BlobRow(NamedTuple):
     size_bytes: int
     digest: bytes
     """Keyed, of the content: the same inside one store for the same bytes."""
+    note_path: str | None
+    """Where the note that it hangs on stands now; None for none, or one that was deleted."""
 
 
 class MaybeTextRow(NamedTuple):

@@ -1,28 +1,33 @@
 -- name: find_blob
 -- A blob by its id, with what its file's row says.
 SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b.created_at,
-  f.size_bytes, f.digest
-FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id WHERE b.id = :id;
+  f.size_bytes, f.digest, d.path AS note_path
+FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
+  LEFT JOIN memory_docs AS d ON d.id = b.doc_id
+WHERE b.id = :id;
 
 -- name: list_blobs
 -- Blobs after an id, in the order of their ids.
 SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b.created_at,
-  f.size_bytes, f.digest
+  f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
+  LEFT JOIN memory_docs AS d ON d.id = b.doc_id
 WHERE b.id > :after ORDER BY b.id LIMIT :limit;
 
 -- name: list_blobs_of_note
 -- Those that hang on one note.
 SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b.created_at,
-  f.size_bytes, f.digest
+  f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
+  LEFT JOIN memory_docs AS d ON d.id = b.doc_id
 WHERE b.doc_id = :doc_id AND b.id > :after ORDER BY b.id LIMIT :limit;
 
 -- name: list_blobs_of_report
 -- Those that hang on one report.
 SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b.created_at,
-  f.size_bytes, f.digest
+  f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
+  LEFT JOIN memory_docs AS d ON d.id = b.doc_id
 WHERE b.report_id = :report_id AND b.id > :after ORDER BY b.id LIMIT :limit;
 
 -- name: add_blob
