@@ -279,6 +279,8 @@ CREATE TABLE sys_schedules (
 
 CREATE INDEX sys_schedules_due ON sys_schedules (next_due_at) WHERE next_due_at IS NOT NULL;
 
+CREATE INDEX sys_schedules_enabled ON sys_schedules (next_due_at) WHERE enabled = 1;
+
 CREATE TABLE sys_schedule_runs (
   schedule_id TEXT NOT NULL,       -- bare: its history outlives it
   due_at INTEGER NOT NULL,         -- unix milliseconds UTC

@@ -6,7 +6,9 @@ CREATE TABLE sys_subscriptions (
   kind TEXT NOT NULL CHECK (kind IN ('webhook', 'internal')),
   name TEXT UNIQUE,                -- of a part of the program; NULL for a webhook
   url TEXT,                        -- of a webhook; NULL for a part of the program
-  secret TEXT,                     -- signs what a webhook is sent; NULL for a part of the program
+  secret BLOB,                     -- signs what a webhook is sent; in the group's store sealed
+  old_secret BLOB,                 -- signs as well until its time; NULL when there is none
+  old_secret_until INTEGER,        -- unix milliseconds UTC
   event_types TEXT NOT NULL CHECK (json_valid(event_types)), -- array of names or GLOB patterns
   include_content INTEGER NOT NULL DEFAULT 0 CHECK (include_content IN (0, 1)),
   enabled INTEGER NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),
@@ -48,6 +50,7 @@ CREATE TABLE sys_deliveries (
   last_status INTEGER,             -- HTTP status of the last answer; NULL when there was none
   connection TEXT,                 -- scheme, host and port, while its breaker holds it
   held_since INTEGER,              -- unix milliseconds UTC; NULL while not held
+  is_waiting INTEGER NOT NULL DEFAULT 0 CHECK (is_waiting IN (0, 1)), -- 1: for one before it
   lease_owner TEXT,                -- of the runner; NULL while nobody runs it
   lease_until INTEGER,             -- unix milliseconds UTC
   generation INTEGER NOT NULL DEFAULT 0, -- of the claim; who lost it cannot finish
@@ -57,11 +60,37 @@ CREATE TABLE sys_deliveries (
   UNIQUE (event_seq, subscription_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX sys_deliveries_open ON sys_deliveries (next_attempt_at, event_seq)
-  WHERE finished_at IS NULL;
+-- What may be tried: when its time has come, or the lease of a try that nobody ended.
+CREATE INDEX sys_deliveries_due
+  ON sys_deliveries (subscription_id, coalesce(lease_until, next_attempt_at), event_seq)
+  WHERE finished_at IS NULL AND is_waiting = 0 AND held_since IS NULL;
 CREATE INDEX sys_deliveries_order ON sys_deliveries (subscription_id, entity, event_seq)
   WHERE finished_at IS NULL;
+CREATE INDEX sys_deliveries_held ON sys_deliveries (connection, is_waiting, next_attempt_at)
+  WHERE finished_at IS NULL AND held_since IS NOT NULL;
 CREATE INDEX sys_deliveries_done ON sys_deliveries (finished_at) WHERE finished_at IS NOT NULL;
+
+-- One of an entity at a time: kept here, so that no look ever passes over those that wait.
+CREATE TRIGGER sys_deliveries_line_up AFTER INSERT ON sys_deliveries WHEN EXISTS (
+  SELECT 1 FROM sys_deliveries WHERE subscription_id = NEW.subscription_id
+    AND entity = NEW.entity AND event_seq < NEW.event_seq AND finished_at IS NULL
+) BEGIN
+  UPDATE sys_deliveries SET is_waiting = 1 WHERE id = NEW.id;
+END;
+CREATE TRIGGER sys_deliveries_move_up AFTER UPDATE OF finished_at ON sys_deliveries
+WHEN NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL BEGIN
+  UPDATE sys_deliveries SET is_waiting = 0 WHERE id = (
+    SELECT id FROM sys_deliveries WHERE subscription_id = NEW.subscription_id
+      AND entity = NEW.entity AND finished_at IS NULL ORDER BY event_seq LIMIT 1);
+END;
+CREATE TRIGGER sys_deliveries_line_up_again AFTER UPDATE OF finished_at ON sys_deliveries
+WHEN NEW.finished_at IS NULL AND OLD.finished_at IS NOT NULL BEGIN
+  UPDATE sys_deliveries SET is_waiting = status <> 'running' AND EXISTS (
+    SELECT 1 FROM sys_deliveries AS before WHERE before.subscription_id = NEW.subscription_id
+      AND before.entity = NEW.entity AND before.finished_at IS NULL
+      AND (before.event_seq < sys_deliveries.event_seq OR before.status = 'running'))
+  WHERE subscription_id = NEW.subscription_id AND entity = NEW.entity AND finished_at IS NULL;
+END;
 
 -- Deliveries whose effect is in this store: written with it, so none has two.
 CREATE TABLE sys_handled_deliveries (
