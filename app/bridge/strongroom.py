@@ -1,8 +1,9 @@
 """The running service, as the bridge's operations and the web take it."""
 
+import asyncio
 import functools
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from app.bridge.callers import Call
@@ -11,6 +12,7 @@ from app.bridge.instance_key import InstanceKey
 from app.bridge.operations import Operations
 from app.bridge.seen import SeenNotes
 from app.bridge.stores import StoreAccount, Stores
+from app.bridge.streams import Streams
 from app.clock import Clock
 from app.crypto.kdf import KdfParams
 from app.db.context import Actor
@@ -42,6 +44,9 @@ class Strongroom:
     seen: SeenNotes
     operations: Operations
     reach: Reach = reach_nothing
+    streams: Streams = field(default_factory=Streams)
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the process was asked to end: whatever waits for news is to stop waiting."""
 
 
 def uncut(

@@ -80,6 +80,7 @@ def run_worker(
 
     telemetry.configure(worker=index)
     supervisor.confine_process()
+    StrictHttp.stall_s = settings.stall_s
     lock = FileLock(settings.workers_lock_file)
     server = uvicorn.Server(
         uvicorn.Config(

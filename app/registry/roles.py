@@ -83,6 +83,11 @@ def holds(reader: RegistryReader, role_id: str, capability: Capability) -> bool:
     return found is not None
 
 
+def capabilities_of(reader: RegistryReader, role_id: str) -> frozenset[str]:
+    """What a role was given; an administrator's has every one and no list."""
+    return frozenset(row.value for row in reader.all(sql.LIST_CAPABILITIES, role_id=role_id))
+
+
 def administers(reader: RegistryReader, role_id: str) -> bool:
     """Whether a role has any capability at all."""
     return role_id == ADMIN or bool(reader.all(sql.LIST_CAPABILITIES, role_id=role_id))

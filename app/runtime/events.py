@@ -133,10 +133,10 @@ def require_place(reader: RuntimeReader, epoch: str, after: Cursor | None) -> in
     return after.seq
 
 
-def last_cursor(reader: RuntimeReader, epoch: str) -> Cursor:
-    """The end of the log: whoever begins here sees what comes from now on."""
+def last_seq(reader: RuntimeReader) -> int:
+    """The last place of the log; 0 while it is empty."""
     bounds = reader.one(sql.FIND_EVENT_BOUNDS)
-    return Cursor(epoch, bounds.last_seq if bounds else 0)
+    return bounds.last_seq if bounds else 0
 
 
 def read_page(

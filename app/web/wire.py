@@ -3,8 +3,9 @@
 What is no HTTP, and a URL of more than 64 KiB, never becomes a request.
 """
 
+import asyncio
 import secrets
-from typing import Final
+from typing import ClassVar, Final
 
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -16,11 +17,17 @@ _STATUS_LINE: Final = b"HTTP/1.1 400 Bad Request"
 HEAD_BYTES_MAX: Final = 256 * 1024
 """Bytes of a request's line and headers that are kept while it is unfinished."""
 _REQUEST_ID_BYTES: Final = 12
+ENDING: Final = "strongroom.ending"
+"""Key of the event, in the state that the application's lifespan gives, to be set when the
+process is asked to end."""
 
 
 class StrictHttp(HttpToolsProtocol):
     """uvicorn's protocol on httptools: bounded heads, and a problem in the place of a text."""
 
+    stall_s: ClassVar[float] = 30.0
+    """Seconds after which a client that takes nothing of its answer is dropped."""
+    _stalling: asyncio.TimerHandle | None = None
     _head_bytes = 0
     """Bytes taken since the last head was whole: the next one's, as far as it goes."""
 
@@ -41,6 +48,35 @@ class StrictHttp(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
         super().on_body(body)
+
+    @override
+    def shutdown(self) -> None:
+        # uvicorn waits for answers under way before it tells the application anything.
+        ending = self.app_state.get(ENDING)
+        if isinstance(ending, asyncio.Event):
+            ending.set()
+        super().shutdown()
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        # Abort, not close: to close is to wait until the client has taken the rest.
+        self._stalling = self.loop.call_later(self.stall_s, self.transport.abort)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel_stall()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_stall()
+        super().connection_lost(exc)
+
+    def _cancel_stall(self) -> None:
+        if self._stalling is not None:
+            self._stalling.cancel()
+            self._stalling = None
 
     @override
     def send_400_response(self, msg: str) -> None:

@@ -8,6 +8,8 @@ import httpx
 from tests.support.service import PASSWORD, LiveService
 
 ADMIN: Final = "ana"
+ENDLESS: Final = frozenset({"GET /api/events/stream"})
+"""Calls whose answers do not end by themselves."""
 
 
 @dataclass(slots=True)
