@@ -1,9 +1,10 @@
 """Who is calling: read anew at each request, from one row."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from app.bridge.stores import StoreAccount
 from app.clock import Millis
@@ -41,6 +42,16 @@ class Call:
     trace_id: str | None = None
     once: Once | None = None
     """Goes to the write that decides the request, if it may come twice; None when it may not."""
+
+    def judged(self, judge: Callable[[Any], object] | None) -> "Call":
+        """The same, with what must hold still before a kept answer is given again.
+
+        Args:
+            judge: Refuses by raising, told the reader; None when nothing must.
+        """
+        if self.once is None or judge is None:
+            return self
+        return replace(self, once=self.once.judged(judge))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

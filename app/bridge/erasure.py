@@ -17,7 +17,7 @@ from app.db.registry.store import RegistryTransactor
 from app.db.runtime import statements as runtime_sql
 from app.ids import UserId, new_uuid7
 from app.registry import accounts, throttle
-from app.runtime import steps
+from app.runtime import idempotency, steps
 
 ACTION: Final = "erase"
 SHAPE: Final = ("file", "row")
@@ -62,7 +62,10 @@ async def erase(
         LastAdministratorError: Nobody would be left to administer.
         StoreBusyError: The store was not let go in time; nothing was changed.
     """
-    registry = room.stores.registry
+    registry, once = room.stores.registry, call.once
+    if once is not None:
+        # Done, there is nobody left to be found.
+        await registry.read(once.require_new)
     account = await registry.read(lambda reader: accounts.get(reader, user_id))
 
     def judge(tx: RegistryTransactor) -> None:
@@ -74,31 +77,36 @@ async def erase(
     path = room.settings.user_file(account.id)
     record = new_uuid7(room.clock())
     lock_number = account.lock_number
-    async with taken(room, account.id, lock_number, "erasing", actor, judge) as hold:
+    async with taken(room, account.id, lock_number, "erasing", actor, judge, once=once) as hold:
         room.reach("erase.taken")
+        size = await room.stores.on_thread(lambda: files.size(path))
 
-        def begin(tx: RegistryTransactor) -> None:
+        def begin(tx: RegistryTransactor) -> Receipt:
             steps.begin(tx, record, ACTION, account.id, SHAPE)
             steps.sent(tx, record, "file", account.id)
+            receipt = Receipt(record, account.id, tx.now_ms, size)
+            if hold.once is not None:
+                # From here on it will be done, by this run or after a crash.
+                hold.once.begin(tx, receipt, is_again=True)
+            return receipt
 
-        await registry.write(begin, actor)
+        receipt = await registry.write(begin, actor)
         hold.must_finish = True
         room.reach("erase.begun")
-        size = await room.stores.on_thread(lambda: files.size(path))
         await room.stores.on_thread(lambda: files.remove_all(path))
         room.reach("erase.file_removed")
         attempt = passwords.attempt_of(room, account.username, call.network)
 
-        def end(tx: RegistryTransactor) -> Millis:
+        def end(tx: RegistryTransactor) -> Receipt:
             remove_row(tx, account.id, record)
             throttle.forget(tx, attempt)
-            return tx.now_ms
+            return receipt
 
-        erased_at = await registry.write(end, actor)
+        await registry.write(end, actor, once=hold.once)
         room.reach("erase.row_removed")
     await registry.checkpoint()
     room.reach("erase.done")
-    return Receipt(record, account.id, erased_at, size)
+    return receipt
 
 
 def remove_row(tx: RegistryTransactor, user_id: UserId, record: str) -> None:
@@ -109,4 +117,6 @@ def remove_row(tx: RegistryTransactor, user_id: UserId, record: str) -> None:
     tx.run(sql.REMOVE_ACCOUNT, user_id=user_id)
     tx.run(runtime_sql.FORGET_AUDIT_OF_USER, user_id=user_id)
     tx.run(runtime_sql.FORGET_EVENTS_OF_USER, user_id=user_id)
+    idempotency.forget_user(tx, user_id)
+    idempotency.settle(tx, user_id, "done")
     steps.finish(tx, record, "done")

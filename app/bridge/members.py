@@ -9,7 +9,8 @@ from app.bridge.erasure import Receipt
 from app.bridge.revocation import lock_everywhere
 from app.bridge.signup import NewMember, SignedUp, sign_up
 from app.bridge.strongroom import Strongroom, uncut
-from app.bridge.taking import taken
+from app.bridge.stores import OPEN
+from app.bridge.taking import CLOSING, taken
 from app.crypto import passwords as password_rule
 from app.crypto import tokens
 from app.crypto.tokens import Token
@@ -26,6 +27,7 @@ from app.errors import (
 from app.ids import new_uuid7
 from app.registry import accounts, invitations, sessions
 from app.registry.accounts import ADMIN
+from app.runtime.idempotency import Once
 
 PASSWORD: Final = "password"  # noqa: S105 - a field's name
 
@@ -92,12 +94,12 @@ async def patch_member(  # noqa: PLR0913 - the call's six facts, one of them by 
             _give_password(tx, before, verifier)
         if verifier is not None or not row.active:
             sessions.revoke_all(tx, row.id)
-        return accounts.get(tx, user_id)
+        return _in_service(accounts.get(tx, user_id))
 
     actor = caller.actor(call)
     if profile.get("active") is False:
-        return await _close_and_write(room, before, write, actor)
-    row = await room.stores.registry.write(write, actor)
+        return await _close_and_write(room, before, write, actor, call.once)
+    row = await room.stores.registry.write(write, actor, once=call.once)
     if verifier is not None:
         await room.stores.registry.checkpoint()
     return row
@@ -134,13 +136,19 @@ async def _close_and_write(
     member: AccountRow,
     write: Callable[[RegistryTransactor], AccountRow],
     actor: Actor,
+    once: Once | None = None,
 ) -> AccountRow:
     """Write with the store closed everywhere: one that is not let go changes nothing."""
     registry = room.stores.registry
-    async with taken(room, member.id, member.lock_number, "closing", actor):
-        await registry.write(write, actor)
+    async with taken(room, member.id, member.lock_number, CLOSING, actor, once=once) as hold:
+        row = await registry.write(write, actor, once=hold.once)
     await registry.checkpoint()
-    return await registry.read(lambda reader: accounts.get(reader, member.id))
+    return row
+
+
+def _in_service(row: AccountRow) -> AccountRow:
+    """A member as they are once the store that is closed for them is back in service."""
+    return row._replace(store_state=OPEN) if row.store_state == CLOSING else row
 
 
 @uncut
@@ -160,7 +168,7 @@ async def deactivate(room: Strongroom, user_id: str, actor: Actor) -> AccountRow
     def write(tx: RegistryTransactor) -> AccountRow:
         row = accounts.set_profile(tx, member.id, {"active": False}, may_grant_admin=True)
         sessions.revoke_all(tx, row.id)
-        return row
+        return _in_service(accounts.get(tx, row.id))
 
     return await _close_and_write(room, member, write, actor)
 
@@ -229,13 +237,21 @@ async def accept(
     return await sign_up(room, new, call, actor, admit)
 
 
-async def lock_member(room: Strongroom, user_id: str, actor: Actor) -> None:
+async def lock_member(
+    room: Strongroom, user_id: str, actor: Actor, once: Once | None = None
+) -> None:
     """Close a member's store in every process; the next valid credential opens it again.
+
+    Args:
+        room: The service.
+        user_id: Whose.
+        actor: Who does it.
+        once: Of the request; None for the operator's command.
 
     Raises:
         NotFoundError: Nobody has this id.
         StoreBusyError: It was not let go in time.
     """
     account = await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
-    if not await lock_everywhere(room, account.id, account.lock_number, actor):
+    if not await lock_everywhere(room, account.id, account.lock_number, actor, once):
         raise StoreBusyError

@@ -11,6 +11,7 @@ from app.errors import DifferentRootsError, NotPermittedError
 from app.owner import search as searching
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.owner.search import HitRow
+from app.runtime.idempotency import Replayed
 
 T = TypeVar("T")
 SearchScope = Literal["own", "shared", "all"]
@@ -55,6 +56,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
     *,
     adds_bytes: int = 0,
     leaves_no_trace: bool = False,
+    judge: Callable[[OwnerReader], object] | None = None,
 ) -> T:
     """Write in the store that a path names, durably.
 
@@ -66,6 +68,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
         work: What; one transaction.
         adds_bytes: How much it may add, held against the member's quota.
         leaves_no_trace: Whether what it removes must leave the store's log as well.
+        judge: Refuses to give a kept answer again; None when there is no reason to.
 
     Returns:
         What the work returned.
@@ -75,18 +78,27 @@ async def write(  # noqa: PLR0913 - the parts of one write
         QuotaExceededError: The member's file would pass its quota; nothing was written.
     """
     require_may_write(caller, ref)
-    actor = caller.actor(call)
+    actor, call = caller.actor(call), call.judged(judge)
 
     async def write_in(store: OwnerStore) -> T:
-        written = await store.write(work, actor)
-        if leaves_no_trace:
-            await store.checkpoint()
+        try:
+            written = await store.write(work, actor, once=call.once)
+        except Replayed:
+            # A crash may have come between the commit and this.
+            await _empty_log(store, leaves_no_trace=leaves_no_trace)
+            raise
+        await _empty_log(store, leaves_no_trace=leaves_no_trace)
         return written
 
     if ref.root == SHARED_MEMORY:
         return await write_in(room.stores.group)
-    await require_quota(room, caller, adds_bytes)
+    await require_quota(room, caller, adds_bytes, call)
     return await with_own(room, caller, call, write_in)
+
+
+async def _empty_log(store: OwnerStore, *, leaves_no_trace: bool) -> None:
+    if leaves_no_trace:
+        await store.checkpoint()
 
 
 def require_one_root(one: PathRef, other: PathRef) -> None:

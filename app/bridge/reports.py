@@ -44,23 +44,16 @@ async def add(
         InvalidInputError: `supervisors` without a subject, or a subject who is nobody.
         QuotaExceededError: The caller's own store has no room for it.
     """
-    actor = caller.actor(call)
-    if new.audience == "owner":
-        await require_quota(room, caller, new.size_bytes)
-        row = await with_own(
-            room,
-            caller,
-            call,
-            lambda store: store.write(
-                lambda tx: reports.add_report(tx, new, caller.user_id), actor
-            ),
-        )
-        return "own", row
-    await _require_publisher(room, caller, new)
-    row = await room.stores.group.write(
-        lambda tx: reports.add_report(tx, new, caller.user_id), actor
-    )
-    return "group", row
+    home: Home = "own" if new.audience == "owner" else "group"
+
+    def work(tx: OwnerTransactor) -> tuple[Home, ReportRow]:
+        return home, reports.add_report(tx, new, caller.user_id)
+
+    if home == "own":
+        await require_quota(room, caller, new.size_bytes, call)
+    else:
+        await _require_publisher(room, caller, new)
+    return await write(room, caller, call, home, work)
 
 
 async def _require_publisher(room: Strongroom, caller: Caller, new: NewReport) -> None:
@@ -97,14 +90,32 @@ async def read(
     return await with_own(room, caller, call, lambda store: store.read(work))
 
 
-async def write(
-    room: Strongroom, caller: Caller, call: Call, home: Home, work: Callable[[OwnerTransactor], T]
+async def write(  # noqa: PLR0913 - the parts of one write
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    home: Home,
+    work: Callable[[OwnerTransactor], T],
+    *,
+    judge: Callable[[OwnerReader], object] | None = None,
 ) -> T:
-    """Write in one home."""
-    actor = caller.actor(call)
+    """Write in one home.
+
+    Args:
+        room: The service.
+        caller: Who writes.
+        call: The request.
+        home: Where.
+        work: What; one transaction.
+        judge: Refuses to give a kept answer again; None when there is no reason to.
+
+    Returns:
+        What the work returned.
+    """
+    actor, once = caller.actor(call), call.judged(judge).once
     if home == "group":
-        return await room.stores.group.write(work, actor)
-    return await with_own(room, caller, call, lambda store: store.write(work, actor))
+        return await room.stores.group.write(work, actor, once=once)
+    return await with_own(room, caller, call, lambda store: store.write(work, actor, once=once))
 
 
 May = Callable[[ReportMetaRow | ReportRow], bool]

@@ -4,13 +4,14 @@ from collections.abc import Callable
 
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom, uncut
-from app.bridge.taking import taken
+from app.bridge.taking import CLOSING, taken
 from app.db.context import Actor
 from app.db.registry.store import RegistryTransactor
 from app.errors import StoreError
 from app.ids import UserId
 from app.registry import sessions
 from app.registry.sessions import Kind
+from app.runtime.idempotency import Once
 
 
 async def sign_out(room: Strongroom, caller: Caller, call: Call) -> None:
@@ -63,7 +64,7 @@ async def end(
         work(tx)
         return sessions.count_ways_in(tx, caller.user_id)
 
-    left = await room.stores.registry.write(write, actor)
+    left = await room.stores.registry.write(write, actor, once=call.once)
     # What was destroyed must leave the log as well as the table.
     await room.stores.registry.checkpoint()
     if left == 0 and caller.account.encrypted:
@@ -72,12 +73,13 @@ async def end(
 
 @uncut
 async def lock_everywhere(
-    room: Strongroom, user_id: UserId, lock_number: int, actor: Actor
+    room: Strongroom, user_id: UserId, lock_number: int, actor: Actor, once: Once | None = None
 ) -> bool:
     """Close a member's store in every process; False when it was not let go in time."""
     try:
-        async with taken(room, user_id, lock_number, "closing", actor):
-            pass
+        async with taken(room, user_id, lock_number, CLOSING, actor, once=once) as hold:
+            if hold.once is not None:
+                await room.stores.registry.write(lambda _tx: None, actor, once=hold.once)
     except StoreError:
         return False
     return True

@@ -13,8 +13,12 @@ from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.errors import StoreBusyError
 from app.ids import UserId
+from app.runtime import idempotency
+from app.runtime.idempotency import Once
 
 _ASK_AGAIN_S: Final = 0.01
+CLOSING: Final = "closing"
+"""What a store is out of service for while it is only closed, everywhere."""
 Judge = Callable[[RegistryTransactor], None]
 """Refuses an operation, in the transaction that begins it."""
 
@@ -25,6 +29,8 @@ class Hold:
 
     must_finish: bool = False
     """Set at the point of no return: what fails after it is finished, never undone."""
+    once: Once | None = None
+    """For the write that decides the operation; None where it is no request's, or needs none."""
 
 
 def admit_all(_tx: RegistryTransactor) -> None:
@@ -39,6 +45,8 @@ async def taken(  # noqa: PLR0913, PLR0917 - whose, which lock, what for, who, a
     state: str,
     actor: Actor,
     judge: Judge = admit_all,
+    *,
+    once: Once | None = None,
 ) -> AsyncIterator[Hold]:
     """Have a member's store alone.
 
@@ -53,17 +61,22 @@ async def taken(  # noqa: PLR0913, PLR0917 - whose, which lock, what for, who, a
         state: What it is out of service for.
         actor: Who takes it.
         judge: Whether they may.
+        once: Of the request, which is in progress from here to the write that decides it.
 
     Yields:
         The hold.
 
     Raises:
+        Replayed: The request is done; so nothing was.
         StoreBusyError: Somebody has it already, or it was not let go in time; nothing was
             changed.
     """
     registry, locks = room.stores.registry, room.stores.locks
+    hold = Hold(once=None if once is None else once.of(user_id))
 
-    def begin(tx: RegistryTransactor) -> int:
+    def begin(tx: RegistryTransactor, *, is_again: bool = False) -> int:
+        if hold.once is not None:
+            hold.once.begin(tx, is_again=is_again)
         judge(tx)
         begun = tx.run(sql.BEGIN_STORE_STATE, user_id=user_id, store_state=state)
         if not begun:
@@ -71,9 +84,7 @@ async def taken(  # noqa: PLR0913, PLR0917 - whose, which lock, what for, who, a
         return begun[0].value
 
     async def end() -> None:
-        await registry.write(
-            lambda tx: tx.run(sql.END_STORE_STATE, user_id=user_id, store_state=state), actor
-        )
+        await registry.write(lambda tx: end_state(tx, user_id, state), actor)
 
     generation = await registry.write(begin, actor)
     try:
@@ -82,14 +93,13 @@ async def taken(  # noqa: PLR0913, PLR0917 - whose, which lock, what for, who, a
     except BaseException:
         await end()
         raise
-    hold = Hold()
     try:
         try:
             present = await registry.one(sql.FIND_ACCOUNT, user_id=user_id)
             if present is None or present.store_generation != generation:
                 # A janitor came by while the lock was free, found a state that nobody held,
                 # and put the store back in service. Under the lock it cannot any more.
-                await registry.write(begin, actor)
+                await registry.write(lambda tx: begin(tx, is_again=True), actor)
             yield hold
             hold.must_finish = False
         finally:
@@ -98,6 +108,12 @@ async def taken(  # noqa: PLR0913, PLR0917 - whose, which lock, what for, who, a
                 await end()
     finally:
         locks.release_exclusive(lock_number)
+
+
+def end_state(tx: RegistryTransactor, user_id: UserId, state: str) -> None:
+    """Put a member's store back in service; what was asked and not decided may be asked again."""
+    tx.run(sql.END_STORE_STATE, user_id=user_id, store_state=state)
+    idempotency.settle(tx, user_id, "undone")
 
 
 async def acquire_exclusive(room: Strongroom, lock_number: int) -> None:

@@ -30,6 +30,9 @@ Report = ReportRow
 ReportSummary = ReportMetaRow
 """A report without it."""
 
+ReadMark = ReadMarkRow
+"""Who read a report first, and when."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewReport:

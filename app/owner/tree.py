@@ -69,6 +69,10 @@ def delete_note(  # noqa: PLR0913 - the call's six facts, four of them by name
     return len(notes)
 
 
+Moved = NoteMetaRow
+"""A note where it stands after a move."""
+
+
 def move_note(  # noqa: PLR0913 - the call's six facts, three of them by name
     tx: OwnerTransactor,
     from_key: str,

@@ -14,9 +14,18 @@ def add(tx: RegistryTransactor, subject: str, supervisor: str) -> None:
     Raises:
         NotFoundError: One of them is nobody.
     """
-    accounts.get(tx, subject)
-    accounts.get(tx, supervisor)
+    require_both(tx, subject, supervisor)
     tx.run(sql.ADD_SUPERVISION, subject=subject, supervisor=supervisor, now=tx.now_ms)
+
+
+def require_both(reader: RegistryReader, subject: str, supervisor: str) -> None:
+    """Refuse an edge at one of whose ends is nobody.
+
+    Raises:
+        NotFoundError: One of them is nobody.
+    """
+    accounts.get(reader, subject)
+    accounts.get(reader, supervisor)
 
 
 def remove(tx: RegistryTransactor, subject: str, supervisor: str) -> None:

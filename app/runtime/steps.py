@@ -12,6 +12,7 @@ from typing import Final, Literal
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import RecordRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
+from app.runtime import idempotency
 
 BUILD: Final = version("strongroom")
 
@@ -52,6 +53,7 @@ def answered(tx: RuntimeTransactor, key: str, name: str, answer: Mapping[str, st
 
 def finish(tx: RuntimeTransactor, key: str, outcome: Outcome) -> bool:
     """Record that the operation is over; once over, it stays as it is: then False."""
+    idempotency.settle(tx, key, outcome)
     return bool(tx.run(sql.FINISH_RECORD, key=key, outcome=outcome, now=tx.now_ms))
 
 

@@ -1,5 +1,6 @@
 """The history of notes: `/api/file/versions`, `/api/file/restore`."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
@@ -90,12 +91,14 @@ async def restore_file(body: RestoreBody, ask: AskDep) -> Response:
         ref,
         lambda reader: versions.size_of(reader, ref.key, body.version),
     )
-    written = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda tx: notes.restore_note(tx, ref.key, body.version, ask.caller.author, condition),
-        adds_bytes=adds_bytes,
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            ref,
+            lambda tx: notes.restore_note(tx, ref.key, body.version, ask.caller.author, condition),
+            adds_bytes=adds_bytes,
+        ),
+        partial(written_response, ref.display),
     )
-    return written_response(ref.display, written)

@@ -1,6 +1,7 @@
 """Notes written: made, replaced, added to, edited, moved, deleted."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Response
@@ -10,6 +11,8 @@ from app.bridge import notes as bridge
 from app.errors import PayloadTooLargeError
 from app.owner import notes, paths, tree
 from app.owner.notes import Condition
+from app.owner.tree import Moved
+from app.web.answers import OBJECT, as_json, no_content
 from app.web.descriptions import raw_body
 from app.web.owner.note_shapes import (
     AppendBody,
@@ -46,15 +49,17 @@ async def _put(ask: Ask, path: str, text: str) -> Response:
     size_bytes = len(text.encode())
     if size_bytes > ask.room.settings.note_bytes_max:
         raise PayloadTooLargeError
-    written = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda tx: notes.put_note(tx, ref.key, text, ask.caller.author, condition),
-        adds_bytes=size_bytes,
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            ref,
+            lambda tx: notes.put_note(tx, ref.key, text, ask.caller.author, condition),
+            adds_bytes=size_bytes,
+        ),
+        partial(written_response, ref.display),
     )
-    return written_response(ref.display, written)
 
 
 @router.put("/api/file", openapi_extra=raw_body(*_TEXT), responses=_WRITTEN)
@@ -81,29 +86,34 @@ async def append_file(ask: AskDep, path: Annotated[Path | None, FromQuery()] = N
         body = await read_json(ask.request, AppendBody)
         path, text = body.path, body.content
     ref, condition = paths.clean(path), condition_of(ask.request)
-    written = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda tx: notes.append_note(tx, ref.key, text, ask.caller.author, condition, size_max),
-        adds_bytes=len(text.encode()),
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            ref,
+            lambda tx: notes.append_note(tx, ref.key, text, ask.caller.author, condition, size_max),
+            adds_bytes=len(text.encode()),
+        ),
+        partial(written_response, ref.display),
     )
-    return written_response(ref.display, written)
 
 
 async def _edit(ask: Ask, path: str, bodies: Sequence[EditBody]) -> Response:
     ref, condition, edits = paths.clean(path), condition_of(ask.request), edits_of(bodies)
     size_max = ask.room.settings.note_bytes_max
-    written = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda tx: notes.edit_note(tx, ref.key, edits, ask.caller.author, condition, size_max),
-        adds_bytes=sum(body.added_bytes for body in bodies),
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            ref,
+            lambda tx: notes.edit_note(tx, ref.key, edits, ask.caller.author, condition, size_max),
+            adds_bytes=sum(body.added_bytes for body in bodies),
+            judge=lambda reader: notes.get_note(reader, ref.key),
+        ),
+        partial(written_response, ref.display),
     )
-    return written_response(ref.display, written)
 
 
 @router.patch("/api/file")
@@ -120,39 +130,42 @@ async def edit_file(body: EditFileBody, ask: AskDep) -> Response:
     return await _edit(ask, body.path, body.edits)
 
 
-async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> None:
+async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> Response:
     ref, condition = paths.clean(what.path), condition_of(ask.request)
-    await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda tx: tree.delete_note(
-            tx,
-            ref.key,
-            condition=condition,
-            purge=what.purge,
-            recursive=what.recursive,
-            author=ask.caller.author,
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            ref,
+            lambda tx: tree.delete_note(
+                tx,
+                ref.key,
+                condition=condition,
+                purge=what.purge,
+                recursive=what.recursive,
+                author=ask.caller.author,
+            ),
+            leaves_no_trace=what.purge,
         ),
-        leaves_no_trace=what.purge,
+        no_content,
     )
 
 
 @router.delete("/api/file", status_code=204)
-async def delete_file(query: Annotated[DeleteQuery, FromQuery()], ask: AskDep) -> None:
+async def delete_file(query: Annotated[DeleteQuery, FromQuery()], ask: AskDep) -> Response:
     """Delete a note, or with `recursive` a folder; with `purge` every version goes too."""
-    await _delete(ask, query)
+    return await _delete(ask, query)
 
 
 @router.post("/api/file/delete", status_code=204)
-async def delete_file_by_body(body: DeleteBody, ask: AskDep) -> None:
+async def delete_file_by_body(body: DeleteBody, ask: AskDep) -> Response:
     """As `DELETE /api/file`."""
-    await _delete(ask, body)
+    return await _delete(ask, body)
 
 
-@router.post("/api/file/move")
-async def move_file(body: MoveBody, ask: AskDep) -> dict[str, Any]:
+@router.post("/api/file/move", response_model=OBJECT)
+async def move_file(body: MoveBody, ask: AskDep) -> Response:
     """Move a note, or with `recursive` a folder, to where nothing stands, inside one root.
 
     `If-Match` is about the note that moves; what `If-None-Match: *` asks of the other end is
@@ -164,19 +177,24 @@ async def move_file(body: MoveBody, ask: AskDep) -> dict[str, Any]:
     bridge.require_one_root(source, target)
     if condition.must_not_exist:
         condition = Condition()
-    moved = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        source,
-        lambda tx: tree.move_note(
-            tx,
-            source.key,
-            target.key,
-            recursive=body.recursive,
-            author=ask.caller.author,
-            condition=condition,
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            source,
+            lambda tx: tree.move_note(
+                tx,
+                source.key,
+                target.key,
+                recursive=body.recursive,
+                author=ask.caller.author,
+                condition=condition,
+            ),
         ),
+        as_json(partial(_moved, source.root)),
     )
-    items = [written_json(paths.PathRef(source.root, n.path).display, n) for n in moved]
-    return {"items": items}
+
+
+def _moved(root: str, moved: Sequence[Moved]) -> dict[str, Any]:
+    return {"items": [written_json(paths.PathRef(root, n.path).display, n) for n in moved]}

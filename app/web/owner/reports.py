@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
@@ -12,8 +12,16 @@ from app.bridge.reports import Home
 from app.clock import Millis
 from app.ids import ReportId, UserId
 from app.owner import reports
-from app.owner.reports import NewReport, Report, ReportCursor, ReportFilter, ReportSummary
+from app.owner.reports import (
+    NewReport,
+    ReadMark,
+    Report,
+    ReportCursor,
+    ReportFilter,
+    ReportSummary,
+)
 from app.web import cursors
+from app.web.answers import OBJECT, as_json, no_content
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
     Body,
@@ -86,8 +94,8 @@ def _whole(home: str, row: Report) -> dict[str, Any]:
     return {**_summary(home, row), "body": row.body}
 
 
-@router.post("/api/reports", status_code=201)
-async def add_report(body: ReportBody, ask: AskDep) -> dict[str, Any]:
+@router.post("/api/reports", status_code=201, response_model=OBJECT)
+async def add_report(body: ReportBody, ask: AskDep) -> Response:
     """Write a report; its audience decides whether it lands in one's own store or the group's."""
     new = NewReport(
         kind=body.kind,
@@ -103,8 +111,10 @@ async def add_report(body: ReportBody, ask: AskDep) -> dict[str, Any]:
         run_id=body.run_id,
         metadata=body.metadata,
     )
-    home, row = await bridge.add(ask.room, ask.caller, ask.call, new)
-    return _summary(home, row)
+    return await ask.once(
+        lambda call: bridge.add(ask.room, ask.caller, call, new),
+        as_json(lambda made: _summary(*made), 201),
+    )
 
 
 @router.get("/api/reports")
@@ -140,30 +150,40 @@ async def get_report(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
     return _whole(home, row)
 
 
-@router.post("/api/reports/{home}/{report_id}/read")
-async def mark_read(home: Home, report_id: str, ask: AskDep) -> dict[str, Any]:
-    """Mark a report read; the first reader wins."""
-    bridge.require_may_change(ask.caller, home)
-    may = await bridge.visible(ask.room, ask.caller, home)
-    mark = await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        home,
-        lambda tx: reports.mark_read(tx, bridge.get(tx, report_id, may).id, ask.caller.user_id),
-    )
+def _mark(mark: ReadMark) -> dict[str, Any]:
     return {"read_at": time_or_none(mark.read_at), "read_by": mark.read_by}
 
 
+@router.post("/api/reports/{home}/{report_id}/read", response_model=OBJECT)
+async def mark_read(home: Home, report_id: str, ask: AskDep) -> Response:
+    """Mark a report read; the first reader wins."""
+    bridge.require_may_change(ask.caller, home)
+    may = await bridge.visible(ask.room, ask.caller, home)
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            home,
+            lambda tx: reports.mark_read(tx, bridge.get(tx, report_id, may).id, ask.caller.user_id),
+            judge=lambda reader: bridge.get(reader, report_id, may),
+        ),
+        as_json(_mark),
+    )
+
+
 @router.delete("/api/reports/{home}/{report_id}", status_code=204)
-async def delete_report(home: Home, report_id: str, ask: AskDep) -> None:
+async def delete_report(home: Home, report_id: str, ask: AskDep) -> Response:
     """Take a report away: its producer, or whoever may read it."""
     bridge.require_may_change(ask.caller, home)
     may = await bridge.visible(ask.room, ask.caller, home)
-    await bridge.write(
-        ask.room,
-        ask.caller,
-        ask.call,
-        home,
-        lambda tx: reports.remove_report(tx, bridge.get(tx, report_id, may).id),
+    return await ask.once(
+        lambda call: bridge.write(
+            ask.room,
+            ask.caller,
+            call,
+            home,
+            lambda tx: reports.remove_report(tx, bridge.get(tx, report_id, may).id),
+        ),
+        no_content,
     )

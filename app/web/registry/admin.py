@@ -8,6 +8,7 @@ from fastapi import Query as FromQuery
 from pydantic import Field
 
 from app.bridge import members
+from app.bridge.erasure import Receipt
 from app.bridge.signup import NewMember
 from app.clock import rfc3339
 from app.ids import RoleId
@@ -15,6 +16,7 @@ from app.registry import accounts, invitations, roles
 from app.registry import supervision as edges
 from app.registry.roles import Role
 from app.web import cursors
+from app.web.answers import OBJECT, as_json, no_content
 from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import (
@@ -98,23 +100,30 @@ async def get_user(user_id: str, ask: AskDep, response: Response) -> dict[str, A
     return {"user": user_profile(row)}
 
 
-@router.patch("/users/{user_id}")
-async def patch_user(
-    user_id: str, body: UserPatch, ask: AskDep, response: Response
-) -> dict[str, Any]:
-    """Change a member; deactivation takes effect before this answers."""
-    changes = body.model_dump(exclude_unset=True)
-    row = await members.patch_member(
-        ask.room, ask.caller, user_id, changes, ask.call, match=match_of(ask.request)
+@router.patch("/users/{user_id}", response_model=OBJECT)
+async def patch_user(user_id: str, body: UserPatch, ask: AskDep) -> Response:
+    """Change a member; deactivation takes effect before this answers.
+
+    With a password the call takes no `Idempotency-Key`.
+    """  # noqa: DOC201 - the words are OpenAPI's
+    changes, match = body.model_dump(exclude_unset=True), match_of(ask.request)
+    return await ask.once(
+        lambda call: members.patch_member(
+            ask.room, ask.caller, user_id, changes, call, match=match
+        ),
+        as_json(lambda row: {"user": user_profile(row)}, version_of=lambda row: row.version),
     )
-    response.headers["ETag"] = etag(row.version)
-    return {"user": user_profile(row)}
 
 
-@router.delete("/users/{user_id}")
-async def erase_user(user_id: str, ask: AskDep) -> dict[str, Any]:
+@router.delete("/users/{user_id}", response_model=OBJECT)
+async def erase_user(user_id: str, ask: AskDep) -> Response:
     """Erase a member: their file, and all that the registry knows of them."""
-    receipt = await members.erase_member(ask.room, ask.caller, user_id, ask.call)
+    return await ask.once(
+        lambda call: members.erase_member(ask.room, ask.caller, user_id, call), as_json(_receipt)
+    )
+
+
+def _receipt(receipt: Receipt) -> dict[str, Any]:
     return {"receipt": {**dataclasses.asdict(receipt), "erased_at": rfc3339(receipt.erased_at)}}
 
 
@@ -143,10 +152,15 @@ async def add_invitation(body: InvitationBody, ask: AskDep) -> dict[str, Any]:
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204)
-async def remove_invitation(invitation_id: str, ask: AskDep) -> None:
+async def remove_invitation(invitation_id: str, ask: AskDep) -> Response:
     """Take an unused invitation back."""
-    await ask.room.stores.registry.write(
-        lambda tx: invitations.take_back(tx, invitation_id), ask.caller.actor(ask.call)
+    return await ask.once(
+        lambda call: ask.room.stores.registry.write(
+            lambda tx: invitations.take_back(tx, invitation_id),
+            ask.caller.actor(call),
+            once=call.once,
+        ),
+        no_content,
     )
 
 
@@ -189,16 +203,26 @@ async def list_supervision(query: Annotated[PageQuery, FromQuery()], ask: AskDep
 
 
 @router.put("/supervision/{subject}/{supervisor}", status_code=204)
-async def connect(subject: str, supervisor: str, ask: AskDep) -> None:
+async def connect(subject: str, supervisor: str, ask: AskDep) -> Response:
     """Let the supervisor read what is reported on the subject."""
-    await ask.room.stores.registry.write(
-        lambda tx: edges.add(tx, subject, supervisor), ask.caller.actor(ask.call)
+    return await ask.once(
+        lambda call: ask.room.stores.registry.write(
+            lambda tx: edges.add(tx, subject, supervisor),
+            ask.caller.actor(call),
+            once=call.judged(lambda reader: edges.require_both(reader, subject, supervisor)).once,
+        ),
+        no_content,
     )
 
 
 @router.delete("/supervision/{subject}/{supervisor}", status_code=204)
-async def disconnect(subject: str, supervisor: str, ask: AskDep) -> None:
+async def disconnect(subject: str, supervisor: str, ask: AskDep) -> Response:
     """Take that away, from the next request on."""
-    await ask.room.stores.registry.write(
-        lambda tx: edges.remove(tx, subject, supervisor), ask.caller.actor(ask.call)
+    return await ask.once(
+        lambda call: ask.room.stores.registry.write(
+            lambda tx: edges.remove(tx, subject, supervisor),
+            ask.caller.actor(call),
+            once=call.once,
+        ),
+        no_content,
     )

@@ -14,6 +14,7 @@ from app.owner.access import Opening, list_access
 from app.owner.acts import Act, list_acts
 from app.registry import accounts, sessions
 from app.web import cursors
+from app.web.answers import OBJECT, as_json, no_content
 from app.web.preconditions import etag, match_of, require_match
 from app.web.registry.session import list_of_kind, session_item
 from app.web.routes import AskDep, StrictRoute
@@ -79,18 +80,20 @@ async def get_me(ask: AskDep, response: Response) -> dict[str, Any]:
     return {"user": profile}
 
 
-@router.patch("/api/me")
-async def patch_me(body: ProfileBody, ask: AskDep, response: Response) -> dict[str, Any]:
+@router.patch("/api/me", response_model=OBJECT)
+async def patch_me(body: ProfileBody, ask: AskDep) -> Response:
     """Change one's own name as shown, or language."""
     changes, match = body.model_dump(exclude_unset=True), match_of(ask.request)
-    row = await ask.room.stores.registry.write(
-        lambda tx: accounts.set_profile(
-            tx, ask.caller.user_id, changes, may_grant_admin=True, match=match
+    return await ask.once(
+        lambda call: ask.room.stores.registry.write(
+            lambda tx: accounts.set_profile(
+                tx, ask.caller.user_id, changes, may_grant_admin=True, match=match
+            ),
+            ask.caller.actor(call),
+            once=call.once,
         ),
-        ask.caller.actor(ask.call),
+        as_json(lambda row: {"user": user_summary(row)}, version_of=lambda row: row.version),
     )
-    response.headers["ETag"] = etag(row.version)
-    return {"user": user_summary(row)}
 
 
 @router.put("/api/me/password")
@@ -124,9 +127,14 @@ async def rotate(body: ConfirmedBody, ask: AskDep) -> dict[str, Any]:
 
 
 @router.post("/api/me/lock", status_code=204)
-async def lock(ask: AskDep) -> None:
+async def lock(ask: AskDep) -> Response:
     """Close one's own store in every process; the next valid credential opens it."""
-    await members.lock_member(ask.room, ask.caller.user_id, ask.caller.actor(ask.call))
+    return await ask.once(
+        lambda call: members.lock_member(
+            ask.room, ask.caller.user_id, ask.caller.actor(call), call.once
+        ),
+        no_content,
+    )
 
 
 @router.get("/api/me/access")
@@ -207,9 +215,11 @@ async def list_keys(ask: AskDep) -> dict[str, Any]:
 
 
 @router.delete("/api/me/keys/{slot_id}", status_code=204)
-async def remove_key(slot_id: str, ask: AskDep) -> None:
+async def remove_key(slot_id: str, ask: AskDep) -> Response:
     """Destroy one way in, and end the session or token that had it."""
-    await revocation.remove_slot(ask.room, ask.caller, slot_id, ask.call)
+    return await ask.once(
+        lambda call: revocation.remove_slot(ask.room, ask.caller, slot_id, call), no_content
+    )
 
 
 @router.get("/api/tokens")
@@ -233,6 +243,8 @@ async def add_token(body: TokenBody, ask: AskDep) -> dict[str, Any]:
 
 
 @router.delete("/api/tokens/{token_id}", status_code=204)
-async def end_token(token_id: str, ask: AskDep) -> None:
+async def end_token(token_id: str, ask: AskDep) -> Response:
     """End an API token. If it may have leaked, change the key as well: `POST /api/me/rotate`."""
-    await revocation.revoke(ask.room, ask.caller, "token", token_id, ask.call)
+    return await ask.once(
+        lambda call: revocation.revoke(ask.room, ask.caller, "token", token_id, call), no_content
+    )

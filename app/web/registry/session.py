@@ -15,6 +15,7 @@ from app.crypto import tokens
 from app.errors import InvalidInputError
 from app.registry import accounts, sessions
 from app.registry.sessions import Session
+from app.web.answers import no_content
 from app.web.callers import cookie_name, is_behind_tls, require_same_site
 from app.web.routes import AskDep, StrictRoute, VisitDep
 from app.web.shapes import (
@@ -147,9 +148,11 @@ async def who_am_i(ask: AskDep) -> dict[str, Any]:
 
 
 @router.delete("/api/session", status_code=204)
-async def sign_out(ask: AskDep, response: Response) -> None:
+async def sign_out(ask: AskDep) -> Response:
     """End this session, and lock the store when it was the last way in."""
-    await revocation.sign_out(ask.room, ask.caller, ask.call)
+    response = await ask.once(
+        lambda call: revocation.sign_out(ask.room, ask.caller, call), no_content
+    )
     if ask.caller.is_cookie:
         # A browser takes a __Host- cookie away only by one with the same attributes.
         response.delete_cookie(
@@ -159,6 +162,7 @@ async def sign_out(ask: AskDep, response: Response) -> None:
             httponly=True,
             samesite="lax",
         )
+    return response
 
 
 @router.post("/api/session/unlock", status_code=204)
@@ -217,14 +221,19 @@ async def list_sessions(ask: AskDep) -> dict[str, Any]:
 
 
 @router.delete("/api/sessions", status_code=204)
-async def end_others(query: Annotated[OthersQuery, FromQuery()], ask: AskDep) -> None:
+async def end_others(query: Annotated[OthersQuery, FromQuery()], ask: AskDep) -> Response:
     """End every session but this one."""
     if not query.others:
         raise InvalidInputError
-    await revocation.revoke_others(ask.room, ask.caller, ask.call)
+    return await ask.once(
+        lambda call: revocation.revoke_others(ask.room, ask.caller, call), no_content
+    )
 
 
 @router.delete("/api/sessions/{session_id}", status_code=204)
-async def end_session(session_id: str, ask: AskDep) -> None:
+async def end_session(session_id: str, ask: AskDep) -> Response:
     """End one session."""
-    await revocation.revoke(ask.room, ask.caller, "browser", session_id, ask.call)
+    return await ask.once(
+        lambda call: revocation.revoke(ask.room, ask.caller, "browser", session_id, call),
+        no_content,
+    )

@@ -46,7 +46,7 @@ WHERE caller = :user_id OR (caller >= :user_id || '/' AND caller < :user_id || '
 -- Of what others were answered about who is gone, only that it was answered is left.
 -- scan: a day's keys, once an erasure
 UPDATE sys_idempotency_keys SET body = NULL
-WHERE body IS NOT NULL AND instr(body, CAST(:user_id AS BLOB)) > 0;
+WHERE state = 'done' AND body IS NOT NULL AND instr(body, CAST(:user_id AS BLOB)) > 0;
 
 -- name: find_store_key
 -- One of the store's own random keys.
