@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 
 class Bell:
@@ -13,7 +13,7 @@ class Bell:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._listeners: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._listeners: dict[object, tuple[asyncio.AbstractEventLoop, Callable[[], object]]] = {}
 
     @contextlib.contextmanager
     def listen(self) -> Iterator[asyncio.Event]:
@@ -23,24 +23,37 @@ class Bell:
             An event of the running loop that each ring sets; see `heard`.
         """
         event = asyncio.Event()
-        with self._lock:
-            self._listeners[event] = asyncio.get_running_loop()
-        try:
+        with self.calling(event.set):
             yield event
+
+    @contextlib.contextmanager
+    def calling(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call this at every ring, on the running loop, until the end of the context.
+
+        For who listens to many bells at once.
+
+        Yields:
+            Once it listens.
+        """
+        place = object()
+        with self._lock:
+            self._listeners[place] = (asyncio.get_running_loop(), listener)
+        try:
+            yield
         finally:
             with self._lock:
-                del self._listeners[event]
+                del self._listeners[place]
 
     def ring(self) -> None:
         """Wake the listeners; from any thread."""
         if not self._listeners:
             return
         with self._lock:
-            listeners = list(self._listeners.items())
-        for event, loop in listeners:
+            listeners = list(self._listeners.values())
+        for loop, listener in listeners:
             # A loop that has ended has nobody left to wake.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(event.set)
+                loop.call_soon_threadsafe(listener)
 
 
 async def heard(event: asyncio.Event, timeout_s: float) -> bool:

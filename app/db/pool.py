@@ -7,40 +7,25 @@ A store's handles come and go; whether the store is unlocked is another matter
 
 import contextlib
 import ctypes
-import resource
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
+from app.db.budget import budget_for, descriptors_allowed
 from app.db.driver_errors import StoreClosedError
+from app.db.place import Place, require_place
 from app.db.sqlite import BUSY_WAIT_S, Connection
-from app.errors import OutOfHandlesError
+from app.errors import OutOfHandlesError, StoreError, StoreMissingError, StoreSwappedError
 
 __all__ = ["Handles", "Pool", "StoreClosedError", "budget_for", "descriptors_allowed"]
 
 READERS_MAX: Final = 2
 """Reading handles a store."""
-FIRST_COST: Final = 3
-"""Descriptors of a process's first handle on a file: the database, its log, its shared memory."""
-RESERVED: Final = 40
-"""Descriptors the process needs beside stores and clients: sockets, locks, libraries, the loop."""
 _WAIT_STEP_S: Final = 0.005
 _TRIM_EVERY: Final = 32
-_UNLIMITED: Final = 1_000_000
-
-
-def budget_for(descriptors: int) -> int:
-    """How many of a process's descriptors its handles may take; the rest is for clients."""
-    clients = min(descriptors // 4, 1024)
-    return max(descriptors - clients - RESERVED, 8 * FIRST_COST)
-
-
-def descriptors_allowed() -> int:
-    """How many descriptors this process may have; a bound of a million when it is unlimited."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return soft if 0 <= soft < _UNLIMITED else _UNLIMITED
 
 
 class Pool:
@@ -151,6 +136,9 @@ class Handles:
         """Monotonic seconds of the last time a handle was lent."""
         self.last_wanted = self.last_used
         """The same, but for those who only watch the store."""
+        self.is_lost = False
+        """Whether the file was deleted or exchanged under these handles: all of them go."""
+        self._standing: tuple[Path, Place] | None = None  # the file they are on, and where
         self._changed = threading.Condition()
         self._closed = False
         self._free: deque[Connection] = deque()
@@ -175,14 +163,28 @@ class Handles:
         self._note_use(is_watch=is_watch)
         return connection
 
+    def glance_reader(self) -> Connection | None:
+        """As `try_reader`, but no use at all: neither of the store nor of its handles."""
+        if self._closed:
+            return None
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
+
     def _note_use(self, *, is_watch: bool) -> None:
         self.last_used = time.monotonic()
         if not is_watch:
             self.last_wanted = self.last_used
 
+    def want(self) -> None:
+        """Note that the store is used, which keeps it from being locked as idle."""
+        self.last_wanted = time.monotonic()
+
     def give_back(self, connection: Connection) -> None:
         """Return a reading handle; a damaged one is closed by the next thread that comes."""
-        (self._damaged if connection.is_damaged else self._free).append(connection)
+        is_spent = connection.is_damaged or self.is_lost
+        (self._damaged if is_spent else self._free).append(connection)
         if self._waiting:
             with self._changed:
                 self._changed.notify_all()
@@ -204,6 +206,7 @@ class Handles:
         connection = self._take_reader(is_watch=is_watch)
         try:
             connection.set_wait(BUSY_WAIT_S)
+            self.require_in_place()
             yield connection
         finally:
             connection.set_wait(0)
@@ -251,7 +254,7 @@ class Handles:
         try:
             if self._writer is None:
                 self._writer = self._open(reader=False)
-            self._note_use(is_watch=False)
+            self._note_use(is_watch=True)
             yield self._writer
         finally:
             try:
@@ -262,9 +265,9 @@ class Handles:
                     self._changed.notify_all()
 
     def _drop_spent_writer(self) -> None:
-        """Close the writing handle if it met damage, or could not end its transaction."""
+        """Close the writing handle if it is of no use, or could not end its transaction."""
         spent = self._writer
-        if spent is not None and (spent.is_damaged or spent.in_transaction):
+        if spent is not None and (spent.is_damaged or self.is_lost or spent.in_transaction):
             self._writer = None
             self._close_all([spent])
 
@@ -319,11 +322,25 @@ class Handles:
         self._writer = None
         return taken
 
+    def require_in_place(self) -> None:
+        """Refuse to go on when the file at the path is no longer the one that is open.
+
+        Raises:
+            StoreMissingError: It was deleted or moved away.
+            StoreSwappedError: It was exchanged.
+        """
+        try:
+            if self._standing is not None:
+                require_place(*self._standing)
+        except StoreError:
+            self.is_lost = True
+            raise
+
     def _drop_damaged(self) -> None:
         """Close the handles that met damage, for a new one reads what is sound."""
         with contextlib.suppress(IndexError):
             while True:
-                connection = self._damaged.pop()
+                connection = (self._free if self.is_lost and self._free else self._damaged).pop()
                 with self._changed:
                     self._readers.remove(connection)
                 self._close_all([connection])
@@ -334,7 +351,7 @@ class Handles:
         self._pool.refund(self._count_down(len(closing)))
 
     def _open(self, *, reader: bool) -> Connection:
-        """Open one handle within the budget; once more after an eviction without descriptors."""
+        """Open one handle within the budget, on the file that the others have."""
         cost = self._count_up()
         try:
             self._pool.reserve(cost, self)
@@ -342,15 +359,28 @@ class Handles:
             self._count_down(1)
             raise
         try:
-            try:
-                return self._open_handle(reader)
-            except OutOfHandlesError:
-                if not self._pool.evict_one(self):
-                    raise
-                return self._open_handle(reader)
-        except BaseException:
+            connection = self._open_now(reader)
+        except BaseException as error:
             self._pool.refund(self._count_down(1))
+            self.is_lost = self.is_lost or isinstance(error, StoreMissingError | StoreSwappedError)
             raise
+        self.is_lost = False
+        return connection
+
+    def _open_now(self, reader: bool) -> Connection:  # noqa: FBT001 - as `open_handle`
+        """Open one; once more after an eviction when there was no descriptor."""
+        try:
+            connection = self._open_handle(reader)
+        except OutOfHandlesError:
+            if not self._pool.evict_one(self):
+                raise
+            connection = self._open_handle(reader)
+        if self._standing is None and connection.path and connection.place:
+            self._standing = connection.path, connection.place
+        if self._standing is not None and connection.place != self._standing[1]:
+            connection.close()
+            raise StoreSwappedError
+        return connection
 
     @property
     def _descriptors(self) -> int:

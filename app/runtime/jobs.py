@@ -132,6 +132,12 @@ def next_due(reader: RuntimeReader) -> NextJobRow:
     return NextJobRow(None, None) if row is None else row
 
 
+def count_due(reader: RuntimeReader, limit: int) -> int:
+    """How many of the program's jobs are due; what is beyond the limit is not counted."""
+    row = reader.one(sql.COUNT_DUE_JOBS, now=reader.now_ms, limit=limit)
+    return 0 if row is None else row.value
+
+
 def next_work(reader: RuntimeReader) -> int | None:
     """When anything at all in the store is next due, Unix milliseconds; None for never."""
     row = reader.one(sql.FIND_NEXT_WORK)

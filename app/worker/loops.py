@@ -10,13 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from app import telemetry
-from app.bridge import generations
+from app.bridge import generations, waiting
 from app.bridge.janitor import Janitor
 from app.bridge.stores import Stores
 from app.bridge.strongroom import Strongroom
 from app.db.locks import ROLE_LEADER
 from app.ids import UserId
 from app.worker.control import serve_control
+from app.worker.handlers import OWN, Handlers
+from app.worker.orchestrator import Orchestrator
 
 LEADER_POLL_S: Final = 1.0
 """Within this time another process takes over from a dead leader."""
@@ -24,18 +26,26 @@ _IDLE_POLL_MAX_S: Final = 15.0
 _IDLE_PARTS: Final = 10
 _IDLE_WRITER_S: Final = 30.0
 """After this a writing handle is given up; its store stays unlocked, its readers open."""
+_PLAIN_POLL_S: Final = 5.0
+"""Between two looks for plain stores that are closed and have work that is due."""
 _AFTER_ERROR_S: Final = 1.0
 
 
 @contextlib.asynccontextmanager
-async def run_loops(room: Strongroom) -> AsyncIterator[None]:
+async def run_loops(room: Strongroom, handlers: Handlers = OWN) -> AsyncIterator[None]:
     """Run a worker's loops until the end of the context.
+
+    Args:
+        room: The service.
+        handlers: What the program's own jobs do.
 
     Yields:
         Once they have begun.
     """
     settings = room.settings
     closings = _Closings(room.stores)
+    orchestrator = Orchestrator(room, handlers)
+    room.stores.company.append(orchestrator)
     stopping = asyncio.Event()
 
     async def watch() -> None:
@@ -54,11 +64,13 @@ async def run_loops(room: Strongroom) -> AsyncIterator[None]:
         asyncio.create_task(_repeat(stopping, settings.generation_poll_ms / 1000, "watch", watch)),
         asyncio.create_task(_repeat(stopping, idle_poll_s, "idle", lock_idle)),
         asyncio.create_task(_repeat(stopping, LEADER_POLL_S, "leader", lead)),
+        asyncio.create_task(orchestrator.run()),
     ]
     try:
         yield
     finally:
         stopping.set()
+        await orchestrator.close()
         await asyncio.gather(*loops)
         await closings.settle()
 
@@ -77,6 +89,7 @@ async def _lead(room: Strongroom, stopping: asyncio.Event) -> None:
             _repeat(stopping, LEADER_POLL_S, "settle", janitor.settle),
             _repeat(stopping, room.settings.janitor_s, "janitor", janitor.compare),
             _repeat(stopping, LEADER_POLL_S, "control", serve),
+            _repeat(stopping, _PLAIN_POLL_S, "plain", lambda: waiting.open_plain_due(room)),
         )
     finally:
         room.stores.locks.release_role(ROLE_LEADER)

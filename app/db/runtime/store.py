@@ -207,7 +207,12 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
                     connection.all("ROLLBACK")
 
     async def write(
-        self, work: Callable[[TransactorT], ResultT], actor: Actor, *, once: Once | None = None
+        self,
+        work: Callable[[TransactorT], ResultT],
+        actor: Actor,
+        *,
+        once: Once | None = None,
+        is_watch: bool = False,
     ) -> ResultT:
         """Run the work in a transaction and return when it is on the disk.
 
@@ -215,6 +220,8 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
             work: Returns plain data; may be run again when a shared commit fails.
             actor: Who writes, as events and audit record it.
             once: Around a work that answers a request which may come again; None for any other.
+            is_watch: That this is no use of the store: the program's own upkeep of it, which
+                keeps it from no idle locking.
 
         Returns:
             What the work returned.
@@ -228,6 +235,8 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
             tx = self.transactor(connection)
             return work(tx) if once is None else once(tx, lambda: work(tx))
 
+        if not is_watch:
+            self.handles.want()
         return await self.writer.submit(self.lane, self.handles, run, actor)
 
     async def checkpoint(self) -> bool:
