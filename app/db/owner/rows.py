@@ -232,3 +232,32 @@ class LastActRow(NamedTuple):
 
     source: str
     seq: int
+
+
+class ScheduledJobRow(NamedTuple):
+    """What a schedule is for, and whether it runs."""
+
+    id: str
+    title: str
+    description: str | None
+    prompt: str | None
+    agent_id: str | None
+    session_id: str | None
+    run_context: str | None
+    running_session_id: str | None
+    running_since: int | None
+    last_run_at: int | None
+
+
+class JobRunRow(NamedTuple):
+    """How a run of a schedule ended; status and what follows it are None while it runs."""
+
+    id: str
+    job_id: str
+    session_id: str | None
+    started_at: int
+    completed_at: int | None
+    duration_ms: int | None
+    status: str | None
+    final_response: str | None
+    error: str | None

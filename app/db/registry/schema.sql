@@ -241,6 +241,12 @@ CREATE TRIGGER sys_track_supervision_update AFTER UPDATE ON supervision WHEN OLD
 
 CREATE TRIGGER sys_track_supervision_delete AFTER DELETE ON supervision BEGIN INSERT INTO sys_changes VALUES ('supervision', OLD.subject_user_id || ':' || OLD.supervisor_user_id, 'delete', 'supervision.deleted', 'admins', json_object('subject_user_id', OLD.subject_user_id, 'supervisor_user_id', OLD.supervisor_user_id), sys_changed_fields('subject_user_id,supervisor_user_id', '', OLD.subject_user_id, NULL, OLD.supervisor_user_id, NULL), sys_now_ms(), sys_new_salt()); END;
 
+CREATE TRIGGER sys_track_flags_insert AFTER INSERT ON flags BEGIN INSERT INTO sys_changes VALUES ('flag', NEW.name, 'insert', 'flag.created', 'admins', json_object('name', NEW.name, 'value', NEW.value), sys_changed_fields('value', '', NULL, NEW.value), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_flags_update AFTER UPDATE ON flags WHEN OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('flag', NEW.name, 'update', 'flag.updated', 'admins', json_object('name', NEW.name, 'value', NEW.value), sys_changed_fields('value', '', OLD.value, NEW.value), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_flags_delete AFTER DELETE ON flags BEGIN INSERT INTO sys_changes VALUES ('flag', OLD.name, 'delete', 'flag.deleted', 'admins', json_object('name', OLD.name, 'value', OLD.value), sys_changed_fields('value', '', OLD.value, NULL), sys_now_ms(), sys_new_salt()); END;
+
 CREATE TRIGGER sys_track_config_insert AFTER INSERT ON config BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'insert', 'config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', NULL, NEW.value), sys_now_ms(), sys_new_salt()); END;
 
 CREATE TRIGGER sys_track_config_update AFTER UPDATE ON config WHEN OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'update', 'config.updated', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', OLD.value, NEW.value), sys_now_ms(), sys_new_salt()); END;

@@ -75,5 +75,8 @@ TRACKED = (
         fields=("subject_user_id", "supervisor_user_id"),
         payload=("subject_user_id", "supervisor_user_id"),
     ),
+    Tracked(
+        table="flags", entity="flag", key=("name",), fields=("value",), payload=("name", "value")
+    ),
     Tracked(table="config", entity="config", key=("key",), fields=("value",), payload=("key",)),
 )

@@ -9,6 +9,8 @@ class StepRow(NamedTuple):
     """One step of an operation that spans files."""
 
     name: str
+    fingerprint: str
+    """Of what it was asked."""
     sent_at: int
     answered_at: int | None
     answer: str | None
@@ -21,7 +23,14 @@ class RecordRow(NamedTuple):
     action: str
     subject: str
     shape: str
+    """Names of its steps, by comma."""
     started_at: int
+    generation: int
+    """Of its runner."""
+    diverged: int
+    """Whether it is left to a person."""
+    alerted_at: int | None
+    """When the operator was told that it takes long; None until then."""
 
 
 class AuditRow(NamedTuple):
@@ -318,8 +327,12 @@ class SubscriberRow(NamedTuple):
     """Who is told of events."""
 
     id: str
-    kind: str
     name: str | None
+    url: str | None
+
+    @override
+    def __repr__(self) -> str:
+        return f"<SubscriberRow {self.id}>"  # an address may hold a secret of its own
 
 
 class InternalRow(NamedTuple):
@@ -415,3 +428,53 @@ class BreakerRow(NamedTuple):
     next_probe_at: int | None
     alerted_at: int | None
     version: int
+
+
+class ScheduleRow(NamedTuple):
+    """What is due again and again, and where it stands."""
+
+    id: str
+    name: str
+    cron: str | None
+    interval_s: int | None
+    timezone: str
+    kind: str
+    is_outside: int
+    payload: str
+    catch_up: str
+    enabled: int
+    single_run: int
+    next_due_at: int | None
+    last_due_at: int | None
+    last_tick_at: int | None
+    created_at: int
+    updated_at: int
+    version: int
+
+
+class ScheduleRunRow(NamedTuple):
+    """What became of a tick, and of its job while that is kept."""
+
+    due_at: int
+    by_hand: int
+    ticks: int
+    last_due_at: int
+    outcome: str
+    reason: str | None
+    job_id: str | None
+    ticked_at: int
+    job_status: str | None
+    attempts: int | None
+    finished_at: int | None
+    last_error: str | None
+
+
+class HousekeepingRow(NamedTuple):
+    """How the rounds in a store go."""
+
+    lease_owner: str | None
+    lease_until: int | None
+    generation: int
+    last_started_at: int | None
+    last_completed_at: int | None
+    removed: int

@@ -274,7 +274,7 @@ CREATE TABLE sys_schedules (
   created_at INTEGER NOT NULL,     -- unix milliseconds UTC
   updated_at INTEGER NOT NULL,     -- unix milliseconds UTC; of its definition, not of its ticks
   version INTEGER NOT NULL DEFAULT 1,
-  CHECK ((cron IS NULL) <> (interval_s IS NULL))
+  CHECK (cron IS NOT NULL OR interval_s IS NOT NULL)
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sys_schedules_due ON sys_schedules (next_due_at) WHERE next_due_at IS NOT NULL;
@@ -367,3 +367,9 @@ CREATE TRIGGER sys_track_record INSTEAD OF INSERT ON sys_changes BEGIN
   FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
     WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
 END;
+
+CREATE TRIGGER sys_track_sys_schedules_insert AFTER INSERT ON sys_schedules BEGIN INSERT INTO sys_changes VALUES ('schedule', NEW.id, 'insert', 'schedule.created', 'admins', json_object('enabled', NEW.enabled, 'version', NEW.version), sys_changed_fields('cron,interval_s,timezone,kind,catch_up,enabled,version', 'name', NULL, NEW.cron, NULL, NEW.interval_s, NULL, NEW.timezone, NULL, NEW.kind, NULL, NEW.catch_up, NULL, NEW.enabled, NULL, NEW.version, NULL, octet_length(NEW.name)), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_sys_schedules_update AFTER UPDATE ON sys_schedules WHEN OLD.cron IS NOT NEW.cron OR OLD.interval_s IS NOT NEW.interval_s OR OLD.timezone IS NOT NEW.timezone OR OLD.kind IS NOT NEW.kind OR OLD.catch_up IS NOT NEW.catch_up OR OLD.enabled IS NOT NEW.enabled OR OLD.version IS NOT NEW.version OR OLD.name IS NOT NEW.name BEGIN INSERT INTO sys_changes VALUES ('schedule', NEW.id, 'update', 'schedule.updated', 'admins', json_object('enabled', NEW.enabled, 'version', NEW.version), sys_changed_fields('cron,interval_s,timezone,kind,catch_up,enabled,version', 'name', OLD.cron, NEW.cron, OLD.interval_s, NEW.interval_s, OLD.timezone, NEW.timezone, OLD.kind, NEW.kind, OLD.catch_up, NEW.catch_up, OLD.enabled, NEW.enabled, OLD.version, NEW.version, iif(OLD.name IS NEW.name, NULL, octet_length(OLD.name)), iif(OLD.name IS NEW.name, NULL, octet_length(NEW.name))), sys_now_ms(), sys_new_salt()); END;
+
+CREATE TRIGGER sys_track_sys_schedules_delete AFTER DELETE ON sys_schedules BEGIN INSERT INTO sys_changes VALUES ('schedule', OLD.id, 'delete', 'schedule.deleted', 'admins', json_object('enabled', OLD.enabled, 'version', OLD.version), sys_changed_fields('cron,interval_s,timezone,kind,catch_up,enabled,version', 'name', OLD.cron, NULL, OLD.interval_s, NULL, OLD.timezone, NULL, OLD.kind, NULL, OLD.catch_up, NULL, OLD.enabled, NULL, OLD.version, NULL, octet_length(OLD.name), NULL), sys_now_ms(), sys_new_salt()); END;
