@@ -9,7 +9,7 @@ from app.bridge.callers import Call, Caller, judge
 from app.bridge.strongroom import Strongroom
 from app.crypto.tokens import Token
 from app.db import blobs as disk_blobs
-from app.db import files, migrations, upgrades
+from app.db import files, upgrades
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
@@ -150,9 +150,7 @@ async def refresh_mirror(room: Strongroom, user_id: UserId, store: OwnerStore) -
     """Tell the registry the store's size, its version, and whether its schema is as it was made."""
     kind = layout.MEMBER_KIND
     size = await used_bytes(room, user_id)
-    drifted = await store.watch(
-        lambda reader: migrations.drift(reader.schema(), upgrades.present_schema(kind))
-    )
+    drifted = await store.watch(lambda reader: upgrades.drift_of(reader.schema(), kind))
     if drifted:
         telemetry.store_drifted(user_id, len(drifted))
 

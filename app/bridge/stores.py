@@ -104,6 +104,8 @@ class Stores:
         self._settings = settings
         self._clock = clock
         self.locks = locks
+        self.began_at = clock()
+        """When this process began to work; before it, as far as it knows, the program was down."""
         budget = settings.handle_budget or budget_for(descriptors_allowed())
         self.pool = Pool(budget)
         self._writer = Writer(
@@ -165,7 +167,8 @@ class Stores:
         found = self._members.get(user_id)
         if found is None or found.account.generation != generation:
             return None
-        return found.store
+        # Whose file was exchanged is opened anew, by its key and identity.
+        return None if found.store.handles.is_lost else found.store
 
     def unlocked(self) -> dict[UserId, UnlockedStore]:
         """Those unlocked here now; a copy."""

@@ -6,7 +6,6 @@ A store's handles come and go; whether the store is unlocked is another matter
 """
 
 import contextlib
-import ctypes
 import threading
 import time
 from collections import deque
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from app.db.budget import budget_for, descriptors_allowed
+from app.db.budget import Pool, budget_for, descriptors_allowed
 from app.db.driver_errors import StoreClosedError
 from app.db.place import Place, require_place
 from app.db.sqlite import BUSY_WAIT_S, Connection
@@ -25,90 +24,6 @@ __all__ = ["Handles", "Pool", "StoreClosedError", "budget_for", "descriptors_all
 READERS_MAX: Final = 2
 """Reading handles a store."""
 _WAIT_STEP_S: Final = 0.005
-_TRIM_EVERY: Final = 32
-
-
-class Pool:
-    """The budget, and the stores that spend it, least recently used first to give."""
-
-    def __init__(self, budget: int, *, wait_s: float = 5.0) -> None:
-        """Make an empty one.
-
-        Args:
-            budget: Descriptors that all handles together may hold.
-            wait_s: How long an opening waits for a busy store to become idle.
-        """
-        self._budget = budget
-        self._wait_s = wait_s
-        self._used = 0
-        self._members: set[Handles] = set()
-        self._changed = threading.Condition()
-        self._closings = 0
-
-    @property
-    def used(self) -> int:
-        """Descriptors held now, openings under way included."""
-        return self._used
-
-    def add(self, handles: "Handles") -> None:
-        """Count a store's handles here from now on."""
-        with self._changed:
-            self._members.add(handles)
-
-    def remove(self, handles: "Handles") -> None:
-        """Forget a closed store."""
-        with self._changed:
-            self._members.discard(handles)
-
-    def reserve(self, cost: int, asking: "Handles") -> None:
-        """Make room for one more handle, closing idle stores as needed.
-
-        Raises:
-            OutOfHandlesError: Every other store stayed busy for `wait_s`.
-        """
-        until = time.monotonic() + self._wait_s
-        while True:
-            with self._changed:
-                if self._used + cost <= self._budget:
-                    self._used += cost
-                    return
-            if not self.evict_one(asking):
-                if time.monotonic() > until:
-                    raise OutOfHandlesError
-                with self._changed:
-                    self._changed.wait(_WAIT_STEP_S)
-
-    def refund(self, cost: int) -> None:
-        """Give descriptors back."""
-        with self._changed:
-            self._used -= cost
-            self._changed.notify_all()
-
-    def evict_one(self, asking: "Handles | None" = None) -> bool:
-        """Close the handles of the idle store unused for longest; False when none is idle."""
-        with self._changed:
-            order = sorted(self._members, key=lambda member: member.last_used)
-        for member in order:
-            if member is not asking and not member.is_pinned and member.close_idle():
-                self._trim()
-                return True
-        return False
-
-    def sweep(self, idle_s: float) -> None:
-        """Close writing handles that nobody used for so long."""
-        with self._changed:
-            members = list(self._members)
-        before = time.monotonic() - idle_s
-        for member in members:
-            if member.last_used < before:
-                member.close_idle_writer()
-
-    def _trim(self) -> None:
-        """Now and then, give the allocator's free pages back to the system."""
-        self._closings += 1
-        if self._closings % _TRIM_EVERY == 0:
-            with contextlib.suppress(OSError, AttributeError):
-                ctypes.CDLL(None).malloc_trim(0)
 
 
 class Handles:

@@ -6,7 +6,6 @@ or a program can act on leaves as one of `app.errors`.
 
 import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NewType
@@ -18,12 +17,12 @@ from app.db import functions
 from app.db.authorizer import Authorizer
 from app.db.context import Actor
 from app.db.driver_errors import translated, translated_os_error
+from app.db.place import Place, require_content, require_place
 from app.errors import (
     DriverUnfitError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
-    StoreMissingError,
     StoreReadOnlyError,
     StoreSwappedError,
 )
@@ -79,7 +78,7 @@ def require_fit_driver() -> None:
 class Connection:
     """One handle on one file. Used by one thread at a time; the owner sees to that."""
 
-    __slots__ = ("_clock", "_cursor", "_failure", "_raw", "actor", "is_damaged", "path")
+    __slots__ = ("_clock", "_cursor", "_failure", "_raw", "actor", "is_damaged", "path", "place")
 
     def __init__(self, raw: Any, path: Path | None, clock: Clock) -> None:  # noqa: ANN401 - the driver has no types
         self._raw = raw
@@ -92,6 +91,8 @@ class Connection:
         """Who writes now; a tracked write without one fails."""
         self.is_damaged = False
         """Whether it met damage; SQLCipher then refuses the sound pages as well, for ever."""
+        self.place: Place | None = None
+        """The file that it opened; None for one that it made."""
 
     def all(self, sql: str, params: Params = _NO_PARAMS) -> list[Row]:
         """Run one statement to its end and return every row."""
@@ -248,10 +249,12 @@ def open_existing(
         OutOfHandlesError: No descriptor is free.
     """
     _require_raw(key)
-    _require_content(path)
+    place = require_content(path)
     connection = _connect(path, key, clock)
     try:
         _require_kind(connection, application_id)
+        require_place(path, place)
+        connection.place = place
         _configure(connection, encrypted=key is not None, reader=reader)
     except StoreDamagedError as error:
         connection.close()
@@ -321,19 +324,6 @@ def _require_raw(key: RawKey | None) -> None:
     if key is not None and len(key) != RAW_KEY_LENGTH:
         message = "a raw key has 64 hexadecimal digits"
         raise ValueError(message)
-
-
-def _require_content(path: Path) -> None:
-    """Refuse what SQLite would take for a new database."""
-    # stat, never open(): closing any descriptor of the file would drop SQLite's locks.
-    try:
-        found = path.stat()
-    except FileNotFoundError as error:
-        raise StoreMissingError from error
-    except OSError as error:
-        raise translated_os_error(error) from error
-    if not stat.S_ISREG(found.st_mode) or found.st_size == 0:
-        raise StoreDamagedError
 
 
 def _require_kind(connection: Connection, application_id: int) -> None:

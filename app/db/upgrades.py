@@ -97,11 +97,16 @@ def migrate(
 def drift(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
     """Names of the objects in which a store differs from what the migrations make."""
     with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as live:
-        return migrations.drift(migrations.schema(live), present_schema(kind))
+        return drift_of(migrations.schema(live), kind)
+
+
+def drift_of(schema: Mapping[str, str], kind: Kind) -> list[str]:
+    """The same, of a store whose `migrations.schema` is at hand."""
+    return migrations.drift(schema, _present_schema(kind))
 
 
 @cache
-def present_schema(kind: Kind) -> Mapping[str, str]:
+def _present_schema(kind: Kind) -> Mapping[str, str]:
     """What a present store's `migrations.schema` is."""
     with contextlib.closing(files.made_in_memory(kind, kind.buckets, lambda: Millis(0))) as made:
         return migrations.schema(made)

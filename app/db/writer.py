@@ -34,6 +34,9 @@ class WriteTarget(Protocol):
     def borrow_writer(self) -> AbstractContextManager[Connection]:
         """Lend the handle that writes, opening it when it is closed."""
 
+    def require_in_place(self) -> None:
+        """Refuse to go on when the file at the path is no longer the one that is open."""
+
 
 @dataclass(slots=True, eq=False)
 class _Job:
@@ -196,7 +199,11 @@ class Writer:
                             break
                         batch.append(job)
                         _attempt(connection, job)
+                    # Before, so that nothing is written to a file that nobody will read;
+                    # and after, so that nothing that was is called written.
+                    batch[0].target.require_in_place()
                     connection.all("COMMIT")
+                    batch[0].target.require_in_place()
                     is_committed = True
                     lane.bell.ring()
                 finally:

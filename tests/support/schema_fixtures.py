@@ -28,7 +28,7 @@ from app.registry import supervision
 from app.runtime import steps
 from app.settings import PROJECT_FOLDER, Settings
 from tests.support.rig import ACTOR, add, enter
-from tests.support.rooms import CALL, CHEAP, PASSWORD, open_room
+from tests.support.rooms import CALL, CHEAP, open_room
 
 FOLDER: Final = PROJECT_FOLDER / "tests" / "fixtures"
 """Where the kept ones are, as `schema_1` and so on."""

@@ -20,6 +20,7 @@ from app.db.registry import statements as sql
 from app.errors import StoreBusyError
 from app.ids import UserId
 from app.runtime import steps
+from app.runtime.steps import Run
 from app.settings import Settings
 from tests.support.rooms import add, open_room, prepared
 
@@ -198,7 +199,7 @@ def test_a_sign_up_under_way_is_no_finding(root: _Root) -> None:
     async def run() -> None:
         async with open_room(root.settings) as room:
             await room.stores.registry.write(
-                lambda tx: steps.begin(tx, "k", "sign_up", _STRAY, ["file"]), _ACTOR
+                lambda tx: steps.begin(tx, Run("k"), "sign_up", _STRAY, ["file"]), _ACTOR
             )
 
     asyncio.run(run())

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from app.db import pool as pool_module
+from app.db import budget
 from app.db.pool import Handles, Pool, StoreClosedError, budget_for, descriptors_allowed
 from app.db.sqlite import Connection
 from app.errors import DiskFullError, OutOfHandlesError, StoreMissingError
@@ -472,9 +472,9 @@ def test_writing_handles_that_nobody_used_for_a_while_are_closed(path: Path) -> 
 
 def test_the_budget_leaves_room_for_clients() -> None:
     """A quarter for them, some for the process, the rest for handles; never none."""
-    assert budget_for(256) == 256 - 64 - pool_module.RESERVED
-    assert budget_for(1_000_000) == 1_000_000 - 1024 - pool_module.RESERVED
-    assert budget_for(10) == 8 * pool_module.FIRST_COST
+    assert budget_for(256) == 256 - 64 - budget.RESERVED
+    assert budget_for(1_000_000) == 1_000_000 - 1024 - budget.RESERVED
+    assert budget_for(10) == 8 * budget.FIRST_COST
 
 
 @pytest.mark.parametrize(
@@ -492,7 +492,7 @@ def test_descriptors_allowed_are_the_soft_limit(
 
 def test_memory_is_given_back_now_and_then(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every few evictions, where the allocator can."""
-    monkeypatch.setattr(pool_module, "_TRIM_EVERY", 2)
+    monkeypatch.setattr(budget, "_TRIM_EVERY", 2)
     trimmed: list[object] = []
     monkeypatch.setattr(ctypes, "CDLL", trimmed.append)
     pool = Pool(100)

@@ -160,7 +160,7 @@ def test_a_file_that_goes_while_it_is_opened_is_missing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the look at it and the opening."""
-    monkeypatch.setattr(sqlite, "_require_content", lambda path: path.unlink())
+    monkeypatch.setattr(sqlite, "require_content", lambda path: path.unlink())
     with pytest.raises(StoreMissingError):
         _open(path)
 
