@@ -124,6 +124,16 @@ def operation_undone(name: str) -> None:
     _write(logging.WARNING, "operation_undone", name=name)
 
 
+def operation_late(name: str, key: str) -> None:
+    """An operation has been half-done for long; told once."""
+    _write(logging.ERROR, "operation_late", name=name, key=key)
+
+
+def operation_diverged(name: str, key: str) -> None:
+    """A half-done operation was begun otherwise than this program knows: a person decides."""
+    _write(logging.ERROR, "operation_diverged", name=name, key=key)
+
+
 def janitor_repaired(kind: str, count: int) -> None:
     """The janitor put right what had drifted apart."""
     _write(logging.WARNING, "janitor_repaired", kind=kind, count=count)
@@ -142,6 +152,26 @@ def job_dead(kind: str, attempts: int) -> None:
 def job_stuck(code: str) -> None:
     """A store stood in the way of its jobs; they are tried again."""
     _write(logging.WARNING, "job_stuck", code=code)
+
+
+def delivery_dead(failure: str) -> None:
+    """A subscriber was not told of an event, and will not be; the last failure's class."""
+    _write(logging.WARNING, "delivery_dead", failure=failure)
+
+
+def delivery_chain_ended(subscriber: str) -> None:
+    """What a part of the program writes is a chain's last link: nobody is told of it."""
+    _write(logging.WARNING, "delivery_chain_ended", subscriber=subscriber)
+
+
+def breaker_opened() -> None:
+    """A connection failed so often that it is left alone for a while."""
+    _write(logging.WARNING, "breaker_opened")
+
+
+def breakers_stay_open(count: int) -> None:
+    """So many connections have failed for long; told once each."""
+    _write(logging.ERROR, "breakers_stay_open", count=count)
 
 
 def request_failed(route: str, code: str, request_id: str | None) -> None:

@@ -7,27 +7,47 @@ delays nothing else, and is tried again.
 
 import contextlib
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from app import telemetry
 from app.bridge import erasure, migration, rotation, signup
+from app.bridge.finishing import JANITOR, Desk, Operation, close
 from app.bridge.stores import OPEN, Stores
 from app.bridge.taking import end_state
 from app.clock import Millis
 from app.db import files
-from app.db.context import system_actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.db.runtime.rows import RecordRow
+from app.errors import RunnerLostError
 from app.ids import UserId
 from app.runtime import steps
+from app.runtime.steps import Outcome, Record, Run
 from app.settings import Settings
 
-_ACTOR: Final = system_actor("janitor")
+OPERATIONS: Final[Mapping[str, Operation]] = {
+    each.action: each
+    for each in (
+        signup.OPERATION,
+        rotation.OPERATION,
+        erasure.OPERATION,
+        migration.OPERATION,
+    )
+}
+"""Everything that a crash may leave half-done."""
+
+
+async def _cannot(_desk: Desk) -> Outcome:
+    """Never: a shape of no steps fits no record."""
+    raise RunnerLostError
+
+
+_UNKNOWN: Final = Operation(action="", shape=(), state=None, settle=_cannot)
+"""Of another version of the program: it is left to a person."""
+_MINUTE_MS: Final = 60_000
 _DAY_MS: Final = 86_400_000
 _STORE_FILE: Final = re.compile(
     r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.db"
@@ -51,8 +71,12 @@ class Janitor:
     async def settle(self) -> None:
         """Finish or undo what a crash left half-done; cheap when there is nothing."""
         registry = self._stores.registry
-        for record in await registry.read(steps.list_open):
-            await self._try(record.key, partial(self._settle_record, record))
+        found = await registry.read(steps.list_open)
+        for record in found:
+            if not record.diverged:
+                await self._try(record.key, partial(self._settle_record, record))
+        if found:
+            await self._tell_late()
         for account in await registry.read(lambda r: r.all(sql.LIST_MOVING_STORES)):
             await self._try(account.id, partial(self._settle_state, account))
 
@@ -60,7 +84,9 @@ class Janitor:
         """Compare rows with files and slots with sessions; empty the log of what went."""
         registry = self._stores.registry
         await self._compare_files()
-        lost = await registry.write(lambda tx: tx.run(sql.REMOVE_LOST_SLOTS, now=tx.now_ms), _ACTOR)
+        lost = await registry.write(
+            lambda tx: tx.run(sql.REMOVE_LOST_SLOTS, now=tx.now_ms), JANITOR
+        )
         if lost:
             telemetry.janitor_repaired("slot_without_session", len(lost))
         # A reader may have kept a destroyed slot's bytes in the log when they were to go.
@@ -87,96 +113,59 @@ class Janitor:
             if is_alone:
                 self._stores.locks.release_exclusive(lock_number)
 
-    async def _settle_record(self, record: RecordRow) -> None:
+    async def _tell_late(self) -> None:
+        """Tell once of what has been half-done for long."""
+        minutes = self._settings.step_alert_minutes
+
+        def mark(tx: RegistryTransactor) -> list[Record]:
+            return steps.mark_late(tx, tx.now_ms - minutes * _MINUTE_MS)
+
+        for record in await self._stores.registry.write(mark, JANITOR):
+            telemetry.operation_late(record.action, record.key)
+
+    async def _settle_record(self, record: Record) -> None:
         number = await self._lock_number_of(record)
         if number is None:
             # The member is gone, and with the row the last thing there was to do.
-            await self._finish(record, "done")
+            await self._run(record, None)
             return
         with self._alone(number) as is_alone:
-            # Read again under the lock: whoever held it may have ended its work just now.
-            if is_alone and await self._is_open(record):
-                await self._finish_or_undo(record)
+            if is_alone:
+                await self._run(record, await self._account(record.subject))
 
-    async def _lock_number_of(self, record: RecordRow) -> int | None:
-        if record.action == signup.ACTION:
-            done = await self._stores.registry.read(lambda r: steps.answers(r, record.key))
+    async def _lock_number_of(self, record: Record) -> int | None:
+        """The lock that whoever runs it holds: one that it took itself, or the member's."""
+        done = await self._stores.registry.read(lambda r: steps.answers(r, record.key))
+        if "lock" in done:
             return int(done["lock"]["number"])
         account = await self._account(record.subject)
         return None if account is None else account.lock_number
 
-    async def _is_open(self, record: RecordRow) -> bool:
-        still_open = await self._stores.registry.read(steps.list_open)
-        return any(each.key == record.key for each in still_open)
+    async def _run(self, record: Record, account: AccountRow | None) -> None:
+        """Take one half-done operation over, and bring it to one of its two ends."""
+        subject, operation = UserId(record.subject), OPERATIONS.get(record.action, _UNKNOWN)
+        asked = operation.asked(subject, account)
 
-    async def _finish_or_undo(self, record: RecordRow) -> None:
-        """Bring one half-done operation to one of its two ends."""
-        account = await self._account(record.subject)
-        match record.action, account:
-            case signup.ACTION, None:
-                await self._undo_sign_up(record)
-            case erasure.ACTION, AccountRow(store_state="erasing"):
-                await self._finish_erasure(record)
-            case rotation.ACTION, AccountRow(store_state="rotating"):
-                await self._settle_rotation(record, account)
-            case migration.ACTION, AccountRow(store_state="migrating"):
-                await self._settle_migration(record, account)
-            case _:
-                await self._finish(record, "undone")
+        def take(tx: RegistryTransactor) -> Run | None:
+            # Read again under the lock: whoever held it may have ended its work just now.
+            return steps.take_over(tx, record.key, operation.shape, asked)
 
-    async def _finish(self, record: RecordRow, outcome: steps.Outcome) -> None:
-        await self._stores.registry.write(lambda tx: steps.finish(tx, record.key, outcome), _ACTOR)
-
-    async def _undo_sign_up(self, record: RecordRow) -> None:
-        """A sign-up that has no row gets no file: the name is free."""
-        path = self._path(record.subject)
-        await self._stores.on_thread(lambda: files.remove_all(path))
-        await self._finish(record, "undone")
-        telemetry.operation_undone(record.action)
-
-    async def _finish_erasure(self, record: RecordRow) -> None:
-        user_id = UserId(record.subject)
-        path = self._path(user_id)
-        await self._stores.on_thread(lambda: files.remove_all(path))
-        await self._stores.registry.write(
-            lambda tx: erasure.remove_row(tx, user_id, record.key), _ACTOR
-        )
-        await self._stores.registry.checkpoint()
-        telemetry.operation_finished(record.action)
-
-    async def _settle_rotation(self, record: RecordRow, account: AccountRow) -> None:
-        """The salt of the file in place tells which key is the member's."""
-        path = self._path(account.id)
-        salt = await self._stores.on_thread(lambda: files.read_salt(path))
-        is_exchanged = account.pending_file_salt is not None and salt == account.pending_file_salt
-        await self._stores.on_thread(lambda: files.remove_new(path))
-        if is_exchanged:
-            await self._stores.on_thread(lambda: files.remove_snapshots(path))
-
-        def write(tx: RegistryTransactor) -> None:
-            if is_exchanged:
-                rotation.adopt(tx, account.id, record.key)
-            else:
-                rotation.undo(tx, account.id, record.key)
-
-        await self._stores.registry.write(write, _ACTOR)
-        await self._stores.registry.checkpoint()
-        if is_exchanged:
+        run = await self._stores.registry.write(take, JANITOR)
+        if run is None:
+            await self._tell_diverged(record)
+            return
+        desk = Desk(self._settings, self._stores, run, subject, account)
+        if not operation.is_half_done(account):
+            await close(desk, "done" if account is None else "undone")
+        elif await operation.settle(desk) == "done":
             telemetry.operation_finished(record.action)
         else:
             telemetry.operation_undone(record.action)
 
-    async def _settle_migration(self, record: RecordRow, account: AccountRow) -> None:
-        """The file is whole and of one of the two versions; the next unlock sees which."""
-        path = self._path(account.id)
-        await self._stores.on_thread(lambda: files.remove_new(path))
-
-        def write(tx: RegistryTransactor) -> None:
-            steps.finish(tx, record.key, "undone")
-            tx.run(sql.END_STORE_STATE, user_id=account.id, store_state=account.store_state)
-
-        await self._stores.registry.write(write, _ACTOR)
-        telemetry.operation_undone(record.action)
+    async def _tell_diverged(self, record: Record) -> None:
+        present = await self._stores.registry.read(lambda r: steps.find_open(r, record.key))
+        if present is not None:
+            telemetry.operation_diverged(record.action, record.key)
 
     async def _settle_state(self, account: AccountRow) -> None:
         """A store out of service that no operation holds and no record explains."""
@@ -192,7 +181,7 @@ class Janitor:
                 end_state(tx, account.id, present.store_state)
 
             if present.store_state != OPEN:
-                await self._stores.registry.write(end, _ACTOR)
+                await self._stores.registry.write(end, JANITOR)
 
     async def _compare_files(self) -> None:
         """No row without a file, no file without a row.

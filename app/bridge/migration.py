@@ -13,9 +13,10 @@ from typing import Final
 
 from app import telemetry
 from app.bridge import layout
+from app.bridge.finishing import JANITOR, Desk, Operation
 from app.bridge.stores import MIGRATING, StoreAccount, require_in_service
 from app.bridge.strongroom import Strongroom, account_of, uncut
-from app.bridge.taking import taken
+from app.bridge.taking import end_state, taken
 from app.crypto.keys import Key
 from app.db import files, upgrades
 from app.db.context import system_actor
@@ -34,6 +35,7 @@ from app.errors import (
 from app.ids import UserId, new_uuid7
 from app.registry import accounts
 from app.runtime import steps
+from app.runtime.steps import Outcome, Run
 
 ACTION: Final = "migrate"
 SHAPE: Final = ("snapshot", "apply")
@@ -144,25 +146,25 @@ async def _work(room: Strongroom, user_id: UserId, key: Key | None, version: str
     """Copy and migrate a store that is held alone; or leave it as it was, and say so."""
     kind, registry = layout.MEMBER_KIND, room.stores.registry
     path = room.settings.user_file(user_id)
-    record = new_uuid7(room.clock())
+    run = Run(new_uuid7(room.clock()))
 
     def begin(tx: RegistryTransactor) -> None:
-        steps.begin(tx, record, ACTION, user_id, SHAPE)
-        steps.sent(tx, record, "snapshot", version)
+        steps.begin(tx, run, ACTION, user_id, SHAPE)
+        steps.sent(tx, run, "snapshot", version)
 
     def copied(tx: RegistryTransactor) -> None:
-        steps.answered(tx, record, "snapshot", {"version": version})
-        steps.sent(tx, record, "apply", kind.version)
+        steps.answered(tx, run, "snapshot", {"version": version})
+        steps.sent(tx, run, "apply", kind.version)
 
     def end(tx: RegistryTransactor) -> None:
-        steps.answered(tx, record, "apply", {"version": kind.version})
+        steps.answered(tx, run, "apply", {"version": kind.version})
         tx.run(
             sql.SET_STORE_VERSION,
             user_id=user_id,
             schema_version=kind.version,
             store_bytes=files.size(path),
         )
-        steps.finish(tx, record, "done")
+        steps.finish(tx, run, "done")
 
     await registry.write(begin, _ACTOR)
     room.reach("migrate.begun")
@@ -174,7 +176,7 @@ async def _work(room: Strongroom, user_id: UserId, key: Key | None, version: str
             upgrades.migrate, path, key, kind, room.clock, lambda: room.reach("migrate.applying")
         )
     except BaseException as error:
-        await _undo(room, user_id, record, version, error)
+        await _undo(room, user_id, run, version, error)
         raise
     room.reach("migrate.applied")
     await registry.write(end, _ACTOR)
@@ -183,7 +185,7 @@ async def _work(room: Strongroom, user_id: UserId, key: Key | None, version: str
 
 
 async def _undo(
-    room: Strongroom, user_id: UserId, record: str, version: str, error: BaseException
+    room: Strongroom, user_id: UserId, run: Run, version: str, error: BaseException
 ) -> None:
     """The old version stands: what was prepared goes; a fault is remembered with this build.
 
@@ -196,7 +198,7 @@ async def _undo(
     def write(tx: RegistryTransactor) -> None:
         if is_fault:
             tx.run(sql.SET_FAILED_MIGRATION, user_id=user_id, build=build())
-        steps.finish(tx, record, "undone")
+        steps.finish(tx, run, "undone")
 
     def clean() -> None:
         files.remove_new(path)
@@ -220,3 +222,18 @@ def _is_fault(error: BaseException) -> bool:
 def _zero(key: Key | None) -> None:
     if key is not None:
         key.zero()
+
+
+async def _settle(desk: Desk) -> Outcome:
+    """The file is whole and of one of the two versions; the next unlock sees which."""
+    await desk.stores.on_thread(lambda: files.remove_new(desk.path))
+
+    def write(tx: RegistryTransactor) -> None:
+        steps.finish(tx, desk.run, "undone")
+        end_state(tx, desk.subject, MIGRATING)
+
+    await desk.stores.registry.write(write, JANITOR)
+    return "undone"
+
+
+OPERATION: Final = Operation(action=ACTION, shape=SHAPE, state=MIGRATING, settle=_settle)

@@ -12,6 +12,7 @@ from typing import Final
 from app.bridge import layout, migration, passwords
 from app.bridge.callers import Call, Caller
 from app.bridge.codes import recovery_slot
+from app.bridge.finishing import JANITOR, Desk, Operation
 from app.bridge.passwords import Checked, PasswordWrap
 from app.bridge.signin import slot_under
 from app.bridge.stores import ROTATING
@@ -23,6 +24,7 @@ from app.db.context import Actor
 from app.db.files import Connection
 from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
+from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
 from app.errors import StoreBusyError, StoreDamagedError, StoreNotEncryptedError
 from app.ids import DekId, SlotId, UserId, new_uuid7
@@ -30,6 +32,7 @@ from app.owner import access, identity
 from app.registry import accounts, sessions
 from app.registry.sessions import NewSlot
 from app.runtime import steps
+from app.runtime.steps import Outcome, Run
 
 ACTION: Final = "rotate"
 SHAPE: Final = ("copy", "exchange", "switch")
@@ -62,7 +65,7 @@ class Rotated:
 class _Plan:
     """The new key under every secret that opens it."""
 
-    record: str
+    run: Run
     dek: Key
     dek_id: DekId
     wrapped: PasswordWrap
@@ -120,7 +123,7 @@ async def _plan(room: Strongroom, wanted: Rotation, new_dek: Key, call: Call) ->
         slots.append(
             slot_under(keep.token, new_dek, user_id, dek_id, slot_id, label=label, is_pending=True)
         )
-    return _Plan(new_uuid7(now), new_dek, dek_id, wrapped, tuple(slots), code)
+    return _Plan(Run(new_uuid7(now)), new_dek, dek_id, wrapped, tuple(slots), code)
 
 
 async def _begin(room: Strongroom, checked: Checked, plan: _Plan, actor: Actor) -> None:
@@ -130,8 +133,8 @@ async def _begin(room: Strongroom, checked: Checked, plan: _Plan, actor: Actor) 
     def write(tx: RegistryTransactor) -> None:
         if not passwords.holds(tx, checked):
             raise StoreBusyError
-        steps.begin(tx, plan.record, ACTION, user_id, SHAPE)
-        steps.sent(tx, plan.record, "copy", plan.dek_id)
+        steps.begin(tx, plan.run, ACTION, user_id, SHAPE)
+        steps.sent(tx, plan.run, "copy", plan.dek_id)
 
     if checked.account.dek_id is None:
         raise StoreNotEncryptedError
@@ -167,7 +170,7 @@ async def _prepare(
         await room.stores.registry.write(lambda tx: _record_pending(tx, wanted, plan, salt), actor)
     except BaseException:
         await room.stores.on_thread(lambda: files.remove_new(path))
-        await room.stores.registry.write(lambda tx: undo(tx, user_id, plan.record), actor)
+        await room.stores.registry.write(lambda tx: undo(tx, user_id, plan.run), actor)
         raise
     room.reach("rotate.recorded")
 
@@ -187,8 +190,8 @@ def _record_pending(tx: RegistryTransactor, wanted: Rotation, plan: _Plan, salt:
     for slot in plan.slots:
         sessions.add_slot(tx, slot)
     answer = {"is_temporary": int(wanted.is_temporary)}
-    steps.answered(tx, plan.record, "copy", answer)
-    steps.sent(tx, plan.record, "exchange", plan.dek_id)
+    steps.answered(tx, plan.run, "copy", answer)
+    steps.sent(tx, plan.run, "exchange", plan.dek_id)
 
 
 async def _exchange(room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor) -> dict[str, int]:
@@ -198,12 +201,12 @@ async def _exchange(room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor
     room.reach("rotate.exchanged")
     # Before the record ends, so that no copy under the old key outlives the change.
     await room.stores.on_thread(lambda: files.remove_snapshots(path))
-    dropped = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.record), actor)
+    dropped = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.run), actor)
     room.reach("rotate.switched")
     return dropped
 
 
-def adopt(tx: RegistryTransactor, user_id: UserId, record: str) -> dict[str, int]:
+def adopt(tx: RegistryTransactor, user_id: UserId, run: Run) -> dict[str, int]:
     """The new file stands: its key is the member's, and every other way in ends.
 
     Returns:
@@ -212,7 +215,7 @@ def adopt(tx: RegistryTransactor, user_id: UserId, record: str) -> dict[str, int
     Raises:
         StoreBusyError: There is no change of key to adopt; nothing was changed.
     """
-    is_temporary = steps.answers(tx, record).get("copy", {}).get("is_temporary", 0)
+    is_temporary = steps.answers(tx, run.key).get("copy", {}).get("is_temporary", 0)
     adopted = tx.run(
         sql.ADOPT_PENDING_KEY, user_id=user_id, is_temporary=is_temporary, now=tx.now_ms
     )
@@ -226,7 +229,7 @@ def adopt(tx: RegistryTransactor, user_id: UserId, record: str) -> dict[str, int
     dek_id = accounts.get(tx, user_id).dek_id
     gone = tx.run(sql.REMOVE_SLOTS_OF_OLD_KEY, user_id=user_id, dek_id=dek_id)
     ended["recovery"] = sum(slot.kind == "recovery" for slot in gone)
-    steps.finish(tx, record, "done")
+    steps.finish(tx, run, "done")
     return dict(+ended)
 
 
@@ -247,8 +250,41 @@ def _adopt_slots(tx: RegistryTransactor, user_id: UserId) -> str:
     return kept
 
 
-def undo(tx: RegistryTransactor, user_id: UserId, record: str) -> None:
+def undo(tx: RegistryTransactor, user_id: UserId, run: Run) -> None:
     """The old file stands: what was prepared goes."""
     tx.run(sql.REMOVE_PENDING_SLOTS, user_id=user_id)
     tx.run(sql.DROP_PENDING_KEY, user_id=user_id)
-    steps.finish(tx, record, "undone")
+    steps.finish(tx, run, "undone")
+
+
+async def _settle(desk: Desk) -> Outcome:
+    """The salt of the file in place tells which key is the member's."""
+    account, on_thread = desk.account, desk.stores.on_thread
+    salt = await on_thread(lambda: files.read_salt(desk.path))
+    pending = None if account is None else account.pending_file_salt
+    is_exchanged = pending is not None and salt == pending
+    await on_thread(lambda: files.remove_new(desk.path))
+    if is_exchanged:
+        await on_thread(lambda: files.remove_snapshots(desk.path))
+
+    def write(tx: RegistryTransactor) -> None:
+        if is_exchanged:
+            adopt(tx, desk.subject, desk.run)
+        else:
+            undo(tx, desk.subject, desk.run)
+
+    await desk.stores.registry.write(write, JANITOR)
+    await desk.stores.registry.checkpoint()
+    return "done" if is_exchanged else "undone"
+
+
+def _asked(_subject: UserId, account: AccountRow | None) -> dict[str, str]:
+    """What is pending must be what the steps were to make; nothing is before the copy is there."""
+    if account is None or account.pending_dek_id is None:
+        return {}
+    return dict.fromkeys(("copy", "exchange"), account.pending_dek_id)
+
+
+OPERATION: Final = Operation(
+    action=ACTION, shape=SHAPE, state=ROTATING, settle=_settle, asked=_asked
+)

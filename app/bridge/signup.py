@@ -6,6 +6,7 @@ from typing import Final
 from app.bridge import layout, passwords
 from app.bridge.callers import Call
 from app.bridge.codes import recovery_slot
+from app.bridge.finishing import JANITOR, Desk, Operation
 from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.taking import Judge, acquire_exclusive
 from app.crypto import passwords as password_rule
@@ -22,6 +23,7 @@ from app.registry import accounts, sessions
 from app.registry.accounts import NewAccount
 from app.registry.sessions import NewSlot
 from app.runtime import steps
+from app.runtime.steps import Outcome, Run
 
 ACTION: Final = "sign_up"
 SHAPE: Final = ("lock", "file", "row")
@@ -96,10 +98,10 @@ async def sign_up(
 
         def begin(tx: RegistryTransactor) -> None:
             require_room(tx)
-            steps.begin(tx, user_id, ACTION, user_id, SHAPE)
-            steps.sent(tx, user_id, "lock", user_id)
-            steps.answered(tx, user_id, "lock", {"number": number})
-            steps.sent(tx, user_id, "file", user_id)
+            steps.begin(tx, Run(user_id), ACTION, user_id, SHAPE)
+            steps.sent(tx, Run(user_id), "lock", user_id)
+            steps.answered(tx, Run(user_id), "lock", {"number": number})
+            steps.sent(tx, Run(user_id), "file", user_id)
 
         # Held before the operation is on record, and to its end: a janitor that gets this
         # lock knows that a crash left the record.
@@ -178,7 +180,7 @@ async def _make(  # noqa: PLR0913, PLR0917 - the parts of one operation
         row = accounts.add(tx, account)
         if draft.slot is not None:
             sessions.add_slot(tx, draft.slot)
-        steps.finish(tx, user_id, "done")
+        steps.finish(tx, Run(user_id), "done")
         return row
 
     try:
@@ -191,6 +193,22 @@ async def _make(  # noqa: PLR0913, PLR0917 - the parts of one operation
     except BaseException:
         # In this order: while the record is open the janitor knows whose file it is.
         await room.stores.on_thread(lambda: files.remove(path))
-        await registry.write(lambda tx: steps.finish(tx, user_id, "undone"), actor)
+        await registry.write(lambda tx: steps.finish(tx, Run(user_id), "undone"), actor)
         raise
     return SignedUp(row, draft.recovery_code)
+
+
+async def _settle(desk: Desk) -> Outcome:
+    """A sign-up that has no row gets no file: the name is free."""
+    await desk.stores.on_thread(lambda: files.remove_all(desk.path))
+    await desk.stores.registry.write(lambda tx: steps.finish(tx, desk.run, "undone"), JANITOR)
+    return "undone"
+
+
+OPERATION: Final = Operation(
+    action=ACTION,
+    shape=SHAPE,
+    state=None,
+    settle=_settle,
+    asked=lambda subject, _account: {"lock": subject, "file": subject},
+)

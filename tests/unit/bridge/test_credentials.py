@@ -43,6 +43,7 @@ from app.owner.access import list_access
 from app.registry import sessions
 from app.registry.throttle import ACCOUNT_FREE
 from app.runtime import steps
+from app.runtime.steps import Run
 from tests.support.rig import (
     ACTOR,
     OTHER,
@@ -638,7 +639,7 @@ def test_nothing_pending_is_nothing_to_adopt(rig: Rig) -> None:
         await begin_state(room, made.id, "rotating")
 
         def adopt(tx: RegistryTransactor) -> None:
-            rotation.adopt(tx, made.id, "no record")
+            rotation.adopt(tx, made.id, Run("no record"))
 
         with pytest.raises(StoreBusyError):
             await room.stores.registry.write(adopt, ACTOR)

@@ -3,12 +3,13 @@
 import pytest
 
 from app import telemetry
-from app.bridge import erasure, rotation, signup
-from app.bridge.janitor import Janitor
+from app.bridge import erasure, rotation
+from app.bridge.janitor import OPERATIONS, Janitor
 from app.bridge.strongroom import Strongroom
 from app.db.registry.store import RegistryTransactor
 from app.ids import UserId, new_uuid7
 from app.runtime import steps
+from app.runtime.steps import Run
 from tests.support.rig import ACTOR, Rig, add, begin_state, enter, member, read_note, write_note
 
 Told = list[tuple[str, int]]
@@ -30,7 +31,7 @@ async def _round(room: Strongroom) -> None:
 
 async def _begin(room: Strongroom, action: str, subject: str, shape: tuple[str, ...]) -> None:
     def write(tx: RegistryTransactor) -> None:
-        steps.begin(tx, new_uuid7(tx.now_ms), action, subject, shape)
+        steps.begin(tx, Run(new_uuid7(tx.now_ms)), action, subject, shape)
 
     await room.stores.registry.write(write, ACTOR)
 
@@ -104,7 +105,7 @@ def test_a_record_whose_member_is_gone_is_over(rig: Rig, action: str) -> None:
     """The row was the last thing there was to do."""
 
     async def work(room: Strongroom) -> None:
-        await _begin(room, action, new_uuid7(0), ("file",))
+        await _begin(room, action, new_uuid7(0), OPERATIONS[action].shape)
         await _round(room)
         assert await _open_records(room) == 0
 
@@ -117,7 +118,7 @@ def test_a_record_of_a_store_in_service_is_undone(rig: Rig, action: str) -> None
 
     async def work(room: Strongroom) -> None:
         made = (await add(room)).account
-        await _begin(room, action, made.id, ("file",))
+        await _begin(room, action, made.id, OPERATIONS[action].shape)
         await _round(room)
         assert await _open_records(room) == 0
         await enter(room)
@@ -167,8 +168,12 @@ def test_a_record_that_cannot_be_settled_is_told_once(rig: Rig, told: Told) -> N
     """It stops no other repair, and is tried again each time."""
 
     async def work(room: Strongroom) -> None:
-        made = (await add(room)).account
-        await _begin(room, signup.ACTION, new_uuid7(0), signup.SHAPE)
+        made, gone = (await add(room)).account, (await add(room, "ben")).account
+        await begin_state(room, gone.id, "erasing")
+        await _begin(room, erasure.ACTION, gone.id, erasure.SHAPE)
+        folder = room.settings.files_folder(gone.id)
+        folder.parent.mkdir()
+        folder.write_text("no folder")
         await begin_state(room, made.id, "closing")
         janitor = Janitor(room.settings, room.stores)
         for _ in range(3):
@@ -188,8 +193,8 @@ def test_a_record_that_ended_meanwhile_is_not_settled_again(rig: Rig) -> None:
         (record,) = await room.stores.registry.read(steps.list_open)
 
         def finish(tx: RegistryTransactor) -> None:
-            assert steps.finish(tx, record.key, "done")
-            assert not steps.finish(tx, record.key, "undone")
+            assert steps.finish(tx, Run(record.key), "done")
+            assert not steps.finish(tx, Run(record.key), "undone")
 
         await room.stores.registry.write(finish, ACTOR)
         before = await member(room, made.id)

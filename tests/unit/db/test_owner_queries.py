@@ -23,6 +23,7 @@ _VALUES: Final[Mapping[str, Value]] = {
     "path": "n",
     "path_digest": b"digest",
     "path_key": b"key",
+    "report_id": None,
     "sealed": b"sealed",
     "severity": "info",
     "value": "{}",
@@ -41,6 +42,7 @@ _TEXTS: Final = frozenset(
         "content",
         "dek_id",
         "doc_id",
+        "file_id",
         "high",
         "id",
         "kind",
@@ -64,9 +66,14 @@ _BOUND: Final = [pytest.param(item, id=name) for name, item in STATEMENTS.bound.
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnerFile]:
-    """A store that every statement meets empty."""
+    """A store that every statement meets empty, but for a file that a blob can hold."""
     folder: Path = tmp_path_factory.mktemp("owner")
     with owner_file(folder) as made:
+        with made.write():
+            made.rows(
+                "INSERT INTO sys_files (id, name, key, digest, size_bytes, created_at)"
+                " VALUES ('x', 'x', zeroblob(32), x'', 0, 0)"
+            )
         yield made
 
 

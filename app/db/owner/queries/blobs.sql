@@ -42,7 +42,6 @@ DELETE FROM blobs WHERE id = :id RETURNING id AS value;
 
 -- name: remove_blobs_of_forgotten_notes
 -- Those of notes that are gone with every version of theirs.
--- scan: walks the index of those on notes alone
 DELETE FROM blobs WHERE doc_id IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM memory_docs AS d WHERE d.id = blobs.doc_id)
   AND NOT EXISTS (SELECT 1 FROM memory_doc_versions AS v WHERE v.doc_id = blobs.doc_id)
