@@ -15,6 +15,7 @@
     |   +-- InvalidUsernameError  InvalidScheduleError
     |   +-- DifferentRootsError  OverlappingEditsError  RecursiveRequiredError
     |   +-- IdempotencyNotSupportedError  InvalidIdempotencyKeyError
+    |   +-- WebhookUrlError  WebhookTargetError
     |   +-- IdempotencyKeyReusedError
     +-- PayloadTooLargeError
     +-- ConflictError                    the state of things stands against it
@@ -181,6 +182,18 @@ class IdempotencyKeyReusedError(InvalidInputError):
     """This Idempotency-Key was used for another request: choose a new one."""
 
     code = "idempotency_key_reused"
+
+
+class WebhookUrlError(InvalidInputError):
+    """A webhook's url is https, at most 2,048 characters, without user, password or fragment."""
+
+    code = "invalid_webhook_url"
+
+
+class WebhookTargetError(InvalidInputError):
+    """The url leads where webhooks may not go: to a private address, or in clear."""
+
+    code = "webhook_target_refused"
 
 
 class PayloadTooLargeError(StrongroomError):

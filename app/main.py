@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 from app import telemetry
 from app.bridge import start
 from app.bridge.strongroom import Reach, reach_nothing
+from app.bridge.subscribers import SUBSCRIBERS, Subscribers
 from app.clock import Clock, system_clock
 from app.crypto.kdf import KdfParams
 from app.settings import Settings
@@ -18,7 +19,9 @@ from app.web.envelope import Envelope
 from app.web.hot import HotPath
 from app.web.owner import blobs, file_versions, file_writes, files, reports, search
 from app.web.registry import admin, joining, me, session
-from app.web.runtime import audit, events, health
+from app.web.registry import deliveries as admin_deliveries
+from app.web.registry import jobs as admin_jobs
+from app.web.runtime import audit, events, health, jobs, webhooks
 from app.web.wire import ENDING
 from app.worker.handlers import OWN, Handlers
 from app.worker.loops import run_loops
@@ -36,18 +39,23 @@ ROUTERS = (
     blobs.router,
     events.router,
     audit.router,
+    jobs.router,
+    admin_jobs.router,
+    webhooks.router,
+    admin_deliveries.router,
     health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - each is one seam
     settings: Settings,
     *,
     clock: Clock = system_clock,
     kdf_params: KdfParams | None = None,
     reach: Reach = reach_nothing,
     handlers: Handlers = OWN,
+    subscribers: Subscribers = SUBSCRIBERS,
 ) -> ASGIApp:
     """Wire one worker's application; its lifespan opens and closes the stores.
 
@@ -57,6 +65,7 @@ def create_app(
         kdf_params: The cost of new passwords; None takes the root's own.
         reach: Told each named point of an operation; tests kill the process there.
         handlers: What the program's own jobs do; tests bring their own.
+        subscribers: Parts of the program that are told of events; tests bring their own.
 
     Returns:
         The application.
@@ -68,7 +77,7 @@ def create_app(
         try:
             async with (
                 start.running(settings, clock, kdf_params=kdf_params, reach=reach) as room,
-                run_loops(room, handlers),
+                run_loops(room, handlers, subscribers),
             ):
                 app.state.room = hot.room = room
                 yield {ENDING: room.ending}

@@ -174,6 +174,11 @@ def breakers_stay_open(count: int) -> None:
     _write(logging.ERROR, "breakers_stay_open", count=count)
 
 
+def housekeeping_done(removed: int) -> None:
+    """A round in one store took so many rows and files away."""
+    _write(logging.INFO, "housekeeping_done", removed=removed)
+
+
 def request_failed(route: str, code: str, request_id: str | None) -> None:
     """A request met a fault of the service.
 

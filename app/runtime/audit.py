@@ -70,7 +70,7 @@ class ChangeFilter:
 
 def head(reader: RuntimeReader) -> Head | None:
     """The end of the chain, to be kept elsewhere; None while nothing is chained."""
-    row = reader.one(sql.FIND_AUDIT_HEAD) or reader.one(sql.FIND_AUDIT_CHECKPOINT)
+    row = reader.one(sql.FIND_AUDIT_HEAD)
     return Head(row.seq, row.row_hash) if row is not None and row.row_hash is not None else None
 
 
@@ -91,13 +91,14 @@ def expire_fields(tx: RuntimeTransactor, before_ms: Millis, limit: int) -> int:
 def remove_through(tx: RuntimeTransactor, through_seq: int) -> int:
     """Remove the oldest rows; a checkpoint stands for them, on which the chain goes on.
 
-    A record all of whose rows are gone begins again with place 1.
+    The last row stays, for the next one's hash builds on it. A record all of whose rows are
+    gone begins again with place 1.
 
     Returns:
         How many went.
 
     Raises:
-        InvalidInputError: There is no chained row at this place.
+        InvalidInputError: There is no chained row at this place, or it is the last.
     """
     counted = tx.run(sql.ADD_AUDIT_CHECKPOINT, through=through_seq, now=tx.now_ms)
     if not counted:

@@ -51,19 +51,13 @@ class Policy:
 
 
 class Due(NamedTuple):
-    """One delivery that may be tried."""
+    """One delivery that may be tried, or must be held."""
 
     id: str
     subscription_id: str
-
-
-class Look(NamedTuple):
-    """What a store wants of its deliveries."""
-
-    due: list[Due]
-    """May be tried now."""
-    next_at: int | None
-    """When there will be more, unix milliseconds UTC; None until somebody writes."""
+    connection: str
+    is_blocked: bool
+    """Whether its connection's breaker is open and pauses: then it is held, not tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,39 +92,34 @@ Settled = Literal["succeeded", "retry", "held", "dead", "lost"]
 """What became of a delivery; `lost`: somebody else has it, or an operator cancelled it."""
 
 
-def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> Look:
+def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[Due]:
     """What may be tried now, fairly over subscribers.
 
     Args:
         reader: Of the store.
         most: Of one subscriber.
-        busy: Subscribers, by id, that are to be passed over.
+        busy: Connections that are to be passed over.
 
     Returns:
-        What is due, and when more will be.
+        What is due, of each subscriber the longest due first.
     """
     now = reader.now_ms
     due: list[Due] = []
-    moments: list[int] = []
+    open_ones = {row.connection: row for row in reader.all(sql.LIST_OPEN_BREAKERS)}
+    pausing = {name for name, row in open_ones.items() if not breakers.may_probe(row, now)}
     for subscriber in reader.all(sql.LIST_SUBSCRIBERS):
-        if subscriber.id in busy:
+        connection = connection_of(subscriber)
+        is_blocked = connection in pausing
+        if connection in busy and not is_blocked:
             continue
-        of_it = {"subscription_id": subscriber.id}
-        found = reader.all(sql.LIST_DUE, now=now, limit=most, **of_it)
-        due += [Due(row.value, subscriber.id) for row in found]
-        following = None if found else reader.one(sql.FIND_NEXT_OF, **of_it)
-        if following is not None and following.value is not None:
-            moments.append(following.value)
-    for breaker in reader.all(sql.LIST_OPEN_BREAKERS):
-        probe = reader.one(sql.FIND_PROBE, connection=breaker.connection)
-        if probe is None or probe.subscription_id in busy:
-            continue
-        at = max(breaker.next_probe_at or now, probe.next_attempt_at)
-        if at <= now:
-            due.append(Due(probe.id, probe.subscription_id))
-        else:
-            moments.append(at)
-    return Look(due, min(moments, default=None))
+        limit = _HOLD_MAX if is_blocked else most
+        found = reader.all(sql.LIST_DUE, subscription_id=subscriber.id, now=now, limit=limit)
+        due += [Due(row.value, subscriber.id, connection, is_blocked) for row in found]
+    for connection in open_ones.keys() - pausing:
+        probe = reader.one(sql.FIND_PROBE, connection=connection)
+        if probe is not None and probe.next_attempt_at <= now and connection not in busy:
+            due.append(Due(probe.id, probe.subscription_id, connection, is_blocked=False))
+    return due
 
 
 @dataclass(slots=True)
@@ -204,7 +193,7 @@ def claim(tx: RuntimeTransactor, due: Sequence[Due], owner: str, policy: Policy)
         Those taken: each try counts, and its lease runs.
     """
     claims = _Claims(tx, owner, policy)
-    taken = (claims.take(each) for each in due[:_HOLD_MAX])
+    taken = (claims.take(each) for each in due)
     return [each for each in taken if each is not None]
 
 
@@ -323,9 +312,17 @@ def handled(tx: RuntimeTransactor, delivery_id: str, subscriber: str) -> bool:
     return not noted
 
 
-def next_due_at(reader: RuntimeReader) -> int | None:
-    """When the store next owes a try to anybody, unix milliseconds UTC; None for never."""
-    found = reader.one(sql.FIND_NEXT_DELIVERY)
+def next_due_at(reader: RuntimeReader, alert_ms: int) -> int | None:
+    """When there is next something to do here.
+
+    Args:
+        reader: Of the store.
+        alert_ms: How long a breaker is open before that is told.
+
+    Returns:
+        Unix milliseconds UTC; None until somebody writes.
+    """
+    found = reader.one(sql.FIND_NEXT_DELIVERY, alert_ms=alert_ms)
     return None if found is None else found.value
 
 

@@ -18,6 +18,7 @@ from app.errors import (
 )
 
 ResultT = TypeVar("ResultT")
+Outcome = Literal["done", "undone"]
 _BODY_KEY: Final = "request_body"
 _SUCCESS: Final = range(200, 300)
 
@@ -58,6 +59,8 @@ class Once:
     """For how long the answer is kept."""
     body_bytes_max: int
     """Bytes of an answer's body that are kept; of a larger one only that it was given."""
+    reach: Callable[[str], None]
+    """Told each named point."""
     judge: Callable[[Any], object] | None = None
     """Told the reader before a kept answer is given again; refuses by raising."""
     operation: str | None = None
@@ -92,6 +95,9 @@ class Once:
         answer = self.render(result)
         if answer.status in _SUCCESS:
             self._keep(tx, "done", answer)
+        elif self.operation is not None:
+            settle(tx, self.operation, "undone")
+        self.reach("once.acted")
         return result
 
     def begin(
@@ -187,7 +193,7 @@ def _answer_of(row: IdempotencyRow) -> Answer:
     return Answer(row.status, json.loads(row.headers or "{}"), row.body)
 
 
-def settle(tx: RuntimeTransactor, operation: str, outcome: Literal["done", "undone"]) -> None:
+def settle(tx: RuntimeTransactor, operation: str, outcome: Outcome) -> None:
     """Free the keys that an operation of several steps still has in progress.
 
     Args:

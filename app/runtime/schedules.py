@@ -143,8 +143,8 @@ def list_due(reader: RuntimeReader, limit: int) -> list[str]:
     return [row.value for row in rows]
 
 
-def change(tx: RuntimeTransactor, row: Schedule, new: Definition, watch: Watch) -> Schedule:
-    """Save a schedule again; what was due before is settled as it was before.
+def change(tx: RuntimeTransactor, row: Schedule, new: Definition) -> Schedule:
+    """Save a schedule again; what is due is settled before, as it was before.
 
     Where the timing stays, so does the next time; another timing is first due after now and
     after the last tick. So no period fires twice, however often it is saved.
@@ -158,13 +158,9 @@ def change(tx: RuntimeTransactor, row: Schedule, new: Definition, watch: Watch) 
         InvalidInputError: As `add` says.
     """
     _require(tx, new)
-    while settle(tx, row.id, watch):
-        pass
-    present = get(tx, row.id)
-    next_due_at = present.next_due_at
-    is_over = next_due_at is None
-    if new.timing != timing_of(row) or (is_over and new.enabled):
-        next_due_at = next_after(new.timing, max(tx.now_ms, present.last_due_at or 0))
+    next_due_at = row.next_due_at
+    if new.timing != timing_of(row) or (next_due_at is None and new.enabled):
+        next_due_at = next_after(new.timing, max(tx.now_ms, row.last_due_at or 0))
     saved = tx.run(
         sql.SET_SCHEDULE,
         id=row.id,
@@ -174,7 +170,7 @@ def change(tx: RuntimeTransactor, row: Schedule, new: Definition, watch: Watch) 
         **_columns(new),
     )
     if not saved:
-        raise VersionConflictError(present.version)
+        raise VersionConflictError
     return get(tx, row.id)
 
 
@@ -315,9 +311,7 @@ def _due(row: Schedule, first: int, now: int) -> tuple[Sequence[int], int | None
     return found, None
 
 
-def _judge(
-    row: Schedule, times: Sequence[int], watch: Watch, *, is_busy: bool
-) -> list[_Verdict]:
+def _judge(row: Schedule, times: Sequence[int], watch: Watch, *, is_busy: bool) -> list[_Verdict]:
     """What becomes of the newest due ticks; with one that runs a single run is over."""
     if not row.enabled:
         return [_Verdict(at, "disabled") for at in times]

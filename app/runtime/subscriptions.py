@@ -53,7 +53,7 @@ def require_types(event_types: Sequence[str]) -> None:
             raise InvalidInputError
 
 
-def connection_of(target: Target) -> str:
+def connection_of(target: Target | Subscriber) -> str:
     """What a target is reached by, `https://example.com:443`; a part of the program by its name."""
     if target.url is None:
         return f"internal:{target.name}"

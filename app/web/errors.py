@@ -44,6 +44,8 @@ STATUS: Final[Mapping[str, int]] = {
     "overlapping_edits": 422,
     "recursive_required": 422,
     "idempotency_not_supported": 422,
+    "invalid_webhook_url": 422,
+    "webhook_target_refused": 422,
     "invalid_idempotency_key": 422,
     "idempotency_key_reused": 422,
     "idempotency_in_progress": 409,

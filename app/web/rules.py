@@ -23,7 +23,7 @@ class Rule:
     """What the caller's role must hold."""
     repeats: Literal["kept", "unneeded", "refused"] = "kept"
     """What an `Idempotency-Key` does on an unsafe method: the answer is kept for whoever asks
-    again; nothing, for the call only reads; it is refused, for a secret comes or goes."""
+    again; nothing, for the call only reads; it is refused, for a secret or a lease comes or goes."""
     secret_field: str | None = None
     """An optional field of the body that is a secret: with it a key is refused."""
 
@@ -39,6 +39,13 @@ _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
 _READ_REPORTS: Final = Rule(scope="reports:read")
 _WRITE_REPORTS: Final = Rule(scope="reports:write")
+_JOBS: Final = Rule(scope="jobs:work")
+_CLAIM: Final = Rule(scope="jobs:work", repeats="refused")
+"""The answer is a lease, which would be over when it is given again."""
+_OPERATE: Final = Rule(scope="admin", capability="operate")
+_ACT_ON_JOB: Final = Rule(capability="operate")
+_SET_WEBHOOK: Final = Rule(is_recent=True)
+_WEBHOOK_SECRET: Final = Rule(is_recent=True, repeats="refused")
 _EVENTS: Final = Rule(scope="events:read")
 
 _LISTS_BLOBS: Final = Rule(scope="", repeats="unneeded")
@@ -117,6 +124,34 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/admin/supervision": Rule(scope="admin", capability="supervision.manage"),
     "PUT /api/admin/supervision/{subject}/{supervisor}": Rule(capability="supervision.manage"),
     "DELETE /api/admin/supervision/{subject}/{supervisor}": Rule(capability="supervision.manage"),
+    "POST /api/jobs": _JOBS,
+    "POST /api/jobs/claim": _CLAIM,
+    "POST /api/jobs/{job_id}/heartbeat": _JOBS,
+    "POST /api/jobs/{job_id}/complete": _JOBS,
+    "POST /api/jobs/{job_id}/fail": _JOBS,
+    "POST /api/jobs/{job_id}/cancel": _JOBS,
+    "GET /api/jobs": _JOBS,
+    "GET /api/jobs/{job_id}": _JOBS,
+    "GET /api/webhooks": _PERSON,
+    "POST /api/webhooks": _WEBHOOK_SECRET,
+    "GET /api/webhooks/{webhook_id}": _PERSON,
+    "PATCH /api/webhooks/{webhook_id}": _SET_WEBHOOK,
+    "DELETE /api/webhooks/{webhook_id}": _SET_WEBHOOK,
+    "POST /api/webhooks/{webhook_id}/secret": _WEBHOOK_SECRET,
+    "GET /api/webhooks/{webhook_id}/deliveries": _PERSON,
+    "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": _SET_WEBHOOK,
+    "GET /api/admin/deliveries": _OPERATE,
+    "GET /api/admin/deliveries/{delivery_id}": _OPERATE,
+    "POST /api/admin/deliveries/{delivery_id}/retry": _ACT_ON_JOB,
+    "POST /api/admin/deliveries/{delivery_id}/cancel": _ACT_ON_JOB,
+    "POST /api/admin/deliveries/{delivery_id}/release": _ACT_ON_JOB,
+    "GET /api/admin/breakers": _OPERATE,
+    "POST /api/admin/breakers/reset": _ACT_ON_JOB,
+    "GET /api/admin/jobs": _OPERATE,
+    "GET /api/admin/jobs/{job_id}": _OPERATE,
+    "POST /api/admin/jobs/{job_id}/retry": _ACT_ON_JOB,
+    "POST /api/admin/jobs/{job_id}/cancel": _ACT_ON_JOB,
+    "DELETE /api/admin/jobs/{job_id}": _ACT_ON_JOB,
 }
 """Every route of the service, as `METHOD /template`."""
 

@@ -14,11 +14,16 @@ from app.bridge import generations, waiting
 from app.bridge.janitor import Janitor
 from app.bridge.stores import Stores
 from app.bridge.strongroom import Strongroom
+from app.bridge.subscribers import SUBSCRIBERS, Subscribers
 from app.db.locks import ROLE_LEADER
 from app.ids import UserId
+from app.worker import housekeeping, ticks
 from app.worker.control import serve_control
+from app.worker.deliveries import Deliveries
 from app.worker.handlers import OWN, Handlers
+from app.worker.housekeeping import Housekeeper
 from app.worker.orchestrator import Orchestrator
+from app.worker.ticks import Ticker
 
 LEADER_POLL_S: Final = 1.0
 """Within this time another process takes over from a dead leader."""
@@ -32,12 +37,15 @@ _AFTER_ERROR_S: Final = 1.0
 
 
 @contextlib.asynccontextmanager
-async def run_loops(room: Strongroom, handlers: Handlers = OWN) -> AsyncIterator[None]:
+async def run_loops(
+    room: Strongroom, handlers: Handlers = OWN, subscribers: Subscribers = SUBSCRIBERS
+) -> AsyncIterator[None]:
     """Run a worker's loops until the end of the context.
 
     Args:
         room: The service.
         handlers: What the program's own jobs do.
+        subscribers: Parts of the program that are told of events.
 
     Yields:
         Once they have begun.
@@ -45,7 +53,9 @@ async def run_loops(room: Strongroom, handlers: Handlers = OWN) -> AsyncIterator
     settings = room.settings
     closings = _Closings(room.stores)
     orchestrator = Orchestrator(room, handlers)
-    room.stores.company.append(orchestrator)
+    deliveries = Deliveries(room, subscribers)
+    room.stores.company += [orchestrator, deliveries]
+    ticker, housekeeper = Ticker(room), Housekeeper(room)
     stopping = asyncio.Event()
 
     async def watch() -> None:
@@ -65,13 +75,19 @@ async def run_loops(room: Strongroom, handlers: Handlers = OWN) -> AsyncIterator
         asyncio.create_task(_repeat(stopping, idle_poll_s, "idle", lock_idle)),
         asyncio.create_task(_repeat(stopping, LEADER_POLL_S, "leader", lead)),
         asyncio.create_task(orchestrator.run()),
+        asyncio.create_task(_repeat(stopping, ticks.POLL_S, "schedules", ticker.round)),
+        asyncio.create_task(
+            _repeat(stopping, housekeeping.POLL_S, "housekeeping", housekeeper.round)
+        ),
+        asyncio.create_task(deliveries.run()),
     ]
     try:
         yield
     finally:
         stopping.set()
-        await orchestrator.close()
+        await asyncio.gather(orchestrator.close(), deliveries.close())
         await asyncio.gather(*loops)
+        ticker.close()
         await closings.settle()
 
 

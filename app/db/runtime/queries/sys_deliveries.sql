@@ -5,12 +5,6 @@ WHERE subscription_id = :subscription_id AND finished_at IS NULL AND is_waiting 
   AND held_since IS NULL AND coalesce(lease_until, next_attempt_at) <= :now
 ORDER BY coalesce(lease_until, next_attempt_at), event_seq LIMIT :limit;
 
--- name: find_next_of
--- When the next of one subscriber may be tried; NULL when none is open.
-SELECT min(coalesce(lease_until, next_attempt_at)) AS value FROM sys_deliveries
-WHERE subscription_id = :subscription_id AND finished_at IS NULL AND is_waiting = 0
-  AND held_since IS NULL;
-
 -- name: claim_delivery
 -- A try begins: its lease is taken, and it counts; nothing when another process was first.
 UPDATE sys_deliveries SET status = 'running', attempts = attempts + 1, lease_owner = :owner,
@@ -126,11 +120,25 @@ UPDATE sys_deliveries SET status = 'cancelled', finished_at = :now, connection =
 WHERE id = :id AND finished_at IS NULL RETURNING id AS value;
 
 -- name: find_next_delivery
--- When a store next owes a try to anybody; NULL for never.
--- scan: walks the index of those that may be tried
-SELECT min(coalesce(d.lease_until, d.next_attempt_at)) AS value FROM sys_deliveries AS d
-WHERE d.finished_at IS NULL AND d.is_waiting = 0 AND d.held_since IS NULL
-  AND d.subscription_id IN (SELECT id FROM sys_subscriptions WHERE enabled = 1);
+-- When a store next has something to do for a subscriber or a breaker; NULL for never.
+-- inline: few subscribers and breakers, and of each one entry of an index
+-- scan: a store has few of them
+SELECT min(due_at) AS value FROM (
+  SELECT (
+    SELECT min(coalesce(d.lease_until, d.next_attempt_at)) FROM sys_deliveries AS d
+    WHERE d.subscription_id = s.id AND d.finished_at IS NULL AND d.is_waiting = 0
+      AND d.held_since IS NULL
+  ) AS due_at FROM sys_subscriptions AS s WHERE s.enabled = 1
+  UNION ALL
+  SELECT max(b.next_probe_at, (
+    SELECT min(h.next_attempt_at) FROM sys_deliveries AS h
+    WHERE h.connection = b.connection AND h.finished_at IS NULL AND h.held_since IS NOT NULL
+      AND h.is_waiting = 0
+  )) FROM sys_circuit_breakers AS b WHERE b.opened_at IS NOT NULL
+  UNION ALL
+  SELECT min(a.opened_at) + :alert_ms FROM sys_circuit_breakers AS a
+  WHERE a.opened_at IS NOT NULL AND a.alerted_at IS NULL
+);
 
 -- name: remove_delivered
 -- Events that every subscriber was told, or will not be, with their deliveries.

@@ -47,9 +47,9 @@ WHERE id = :id AND enabled = 1 RETURNING id AS value;
 DELETE FROM sys_subscriptions WHERE id = :id RETURNING id AS value;
 
 -- name: list_subscribers
--- Who is told of events: ids and names alone.
+-- Who is told of events.
 -- scan: a store has few of them
-SELECT id, kind, name FROM sys_subscriptions WHERE enabled = 1 ORDER BY id;
+SELECT id, name, url FROM sys_subscriptions WHERE enabled = 1 ORDER BY id;
 
 -- name: find_target
 -- What a delivery needs of its subscriber; nothing while that is off.

@@ -1,0 +1,336 @@
+"""Tells subscribers of events, in every store that this process can work in.
+
+A store is glanced at each second, and at once where its bell rang; what is due is claimed
+row by row and sent at the same time, a few of each connection, so that a slow endpoint holds
+up nobody else. Between claim and mark nothing is held but the row's lease. What is broken
+off from our side, by a lock or a stop, is given back and does not count as a try.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app import telemetry
+from app.bridge import deliveries as words
+from app.bridge import subscribers as internal
+from app.bridge.strongroom import Strongroom
+from app.bridge.subscribers import SUBSCRIBERS, Subscribers
+from app.db.bell import heard
+from app.db.context import system_actor
+from app.db.driver_errors import StoreClosedError
+from app.db.runtime import statements as sql
+from app.db.runtime.store import Later, RuntimeStore
+from app.db.triggers import DEPTH_MAX
+from app.errors import StrongroomError
+from app.ids import UserId
+from app.runtime import breakers, deliveries
+from app.runtime.deliveries import Claimed, Due, Result
+from app.worker.http_sender import Sender
+
+Store = RuntimeStore[Any, Any]
+"""The group's, or a member's."""
+
+_ACTOR: Final = system_actor("deliveries")
+_RANDOM: Final = secrets.SystemRandom().uniform
+_GLANCES: Final = 200
+"""Looks in a row before the loop may do something else."""
+_LEASE_SHARE: Final = 2
+"""A part of the program may take the lease divided by this; a webhook's try is far shorter."""
+_STOP_S: Final = 4.0
+"""Seconds that a stop leaves to marks under way."""
+
+
+@dataclass(slots=True, eq=False)
+class _Desk:
+    """One store, and what is being told from it."""
+
+    store: Store
+    is_group: bool
+    sending: dict[asyncio.Task[None], Claimed] = field(default_factory=dict)
+    marking: set[asyncio.Task[None]] = field(default_factory=set)
+    """Those of them that are past their try: they are waited for, not cut."""
+    claiming: asyncio.Task[None] | None = None
+    looked_at: float = 0.0
+    """Monotonic seconds of the last look."""
+    is_leaving: bool = False
+    bell: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def busy(self) -> Counter[str]:
+        """How many are under way, by connection."""
+        return Counter(claimed.connection for claimed in self.sending.values())
+
+
+class Deliveries:
+    """Everything that is told from one process; hears of stores as they come and go."""
+
+    def __init__(
+        self,
+        room: Strongroom,
+        subscribers: Subscribers = SUBSCRIBERS,
+        *,
+        sender: Sender | None = None,
+        random: Callable[[float, float], float] = _RANDOM,
+    ) -> None:
+        """Begin with the stores that are open here.
+
+        Args:
+            room: The service.
+            subscribers: Parts of the program that are told.
+            sender: Reaches the webhooks; None makes one of the settings.
+            random: A number between two, for the jitter.
+        """
+        self._room = room
+        settings = room.settings
+        self._subscribers = {each.name: each for each in subscribers}
+        self._sender = sender or Sender(settings.delivery_timeout_s, settings.webhook_networks)
+        self._random = random
+        self._policy = words.policy_of(settings)
+        self._alert_ms = int(settings.breaker_alert_s * 1000)
+        self._owner = f"{socket.gethostname()}/{secrets.token_hex(4)}"
+        self._wake = asyncio.Event()
+        self._rung: set[_Desk] = set()
+        self._free = settings.deliveries_at_once
+        self._is_closing = False
+        self._is_declared = False
+        self._polled_at = -settings.delivery_poll_s
+        self._told_of_depth: set[str] = set()
+        self._group = self._add(room.stores.group, is_group=True)
+        self._members = {
+            user_id: self._add(unlocked.store, is_group=False)
+            for user_id, unlocked in room.stores.unlocked().items()
+        }
+
+    def _add(self, store: Store, *, is_group: bool) -> _Desk:
+        desk = _Desk(store, is_group)
+
+        def ring() -> None:
+            self._rung.add(desk)
+            self._wake.set()
+
+        desk.bell.enter_context(store.bell.calling(ring))
+        ring()
+        return desk
+
+    # -- stores come and go --------------------------------------------------------------------
+
+    async def joined(self, user_id: UserId, store: Store) -> None:
+        """Begin with a store that was unlocked just now."""
+        if not self._is_closing:
+            self._members[user_id] = self._add(store, is_group=False)
+
+    async def leaving(self, user_id: UserId, store: Store) -> None:  # noqa: ARG002 - as Company
+        """Break off what is under way in a store that is about to be closed, and give it back."""
+        desk = self._members.pop(user_id, None)
+        if desk is not None:
+            await self._empty([desk])
+
+    async def close(self) -> None:
+        """Break off and give back everything, and claim no more."""
+        self._is_closing = True
+        self._wake.set()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_S):
+                await self._empty([self._group, *self._members.values()])
+        await self._sender.close()
+
+    async def _empty(self, desks: Iterable[_Desk]) -> None:
+        await asyncio.gather(*(self._leave(desk) for desk in desks))
+
+    async def _leave(self, desk: _Desk) -> None:
+        desk.is_leaving = True
+        desk.bell.close()
+        self._rung.discard(desk)
+        if desk.claiming is not None:
+            # A claim under way may be on the disk; what it took is given back below.
+            await asyncio.wait([desk.claiming])
+        cut = {task: each for task, each in desk.sending.items() if task not in desk.marking}
+        for task in cut:
+            task.cancel()
+        if desk.sending:
+            await asyncio.wait(list(desk.sending))
+        if cut:
+            await self._give_back(desk, list(cut.values()))
+
+    async def _give_back(self, desk: _Desk, claims: list[Claimed]) -> None:
+        try:
+            await desk.store.write(lambda tx: deliveries.release(tx, claims), _ACTOR)
+        except (StrongroomError, StoreClosedError) as error:
+            # Their leases end by themselves.
+            telemetry.unexpected("deliveries", error)
+
+    # -- rounds --------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Look and tell until `close`; no error ends it."""
+        while not self._is_closing:
+            try:
+                await self._declare()
+                await self._round()
+            except Exception as error:  # noqa: BLE001 - the boundary of a loop
+                telemetry.unexpected("deliveries", error)
+            await heard(self._wake, self._room.settings.delivery_poll_s)
+
+    async def _declare(self) -> None:
+        if not self._is_declared:
+            await internal.declare(self._room, list(self._subscribers.values()))
+            self._is_declared = True
+
+    async def _round(self) -> None:
+        """Begin a claim wherever something is due."""
+        settings = self._room.settings
+        desks, self._rung = self._rung, set()
+        if time.monotonic() - self._polled_at >= settings.delivery_poll_s:
+            self._polled_at = time.monotonic()
+            desks = {self._group, *self._members.values()}
+        for count, desk in enumerate(desks, 1):
+            if self._wants_claim(desk):
+                desk.claiming = asyncio.create_task(self._claim(desk))
+            if count % _GLANCES == 0:
+                await asyncio.sleep(0)
+
+    def _wants_claim(self, desk: _Desk) -> bool:
+        """Whether something is due, or it is time to open a store's handles and see."""
+        if desk.is_leaving or desk.claiming is not None or self._free <= 0:
+            return False
+        try:
+            found = desk.store.glance(sql.FIND_NEXT_DELIVERY, alert_ms=self._alert_ms)
+        except StrongroomError:
+            return False
+        if isinstance(found, Later):
+            return time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s
+        due_at = None if found is None else found.value
+        return due_at is not None and due_at <= self._room.clock()
+
+    # -- claims --------------------------------------------------------------------------------
+
+    async def _claim(self, desk: _Desk) -> None:
+        """Claim what there is room for, and begin to tell it."""
+        claims: list[Claimed] = []
+        reserved = 0
+        try:
+            desk.looked_at = time.monotonic()
+            most = self._room.settings.deliveries_per_connection
+            busy = desk.busy()
+            full = [name for name, count in busy.items() if count >= most]
+            due = await desk.store.watch(lambda reader: deliveries.look(reader, most, full))
+            wanted, reserved = self._fitting(due, busy, most)
+            if wanted:
+                claims = await desk.store.write(
+                    lambda tx: deliveries.claim(tx, wanted, self._owner, self._policy), _ACTOR
+                )
+                self._rung.add(desk)
+                self._room.reach("delivery.claimed")
+            else:
+                await self._alert(desk)
+        except (StrongroomError, StoreClosedError):
+            # Locked or busy meanwhile; the next look is soon, and a lease ends by itself.
+            pass
+        except Exception as error:  # noqa: BLE001 - the boundary of a task
+            telemetry.unexpected("deliveries", error)
+        finally:
+            desk.claiming = None
+            self._free += reserved - len(claims)
+            for claimed in claims:
+                self._begin(desk, claimed)
+            if claims:
+                self._wake.set()
+
+    def _fitting(self, due: list[Due], busy: Counter[str], most: int) -> tuple[list[Due], int]:
+        """What there is room for, and how much of it that takes; what must be held needs none."""
+        fitting: list[Due] = []
+        free = self._free
+        for each in due:
+            if each.is_blocked:
+                fitting.append(each)
+            elif self._free > 0 and busy[each.connection] < most:
+                busy[each.connection] += 1
+                self._free -= 1
+                fitting.append(each)
+        return fitting, free - self._free
+
+    async def _alert(self, desk: _Desk) -> None:
+        before = self._room.clock() - self._alert_ms
+
+        def is_long(breaker: breakers.Breaker) -> bool:
+            opened_at = breaker.opened_at
+            return opened_at is not None and opened_at <= before and breaker.alerted_at is None
+
+        if any(map(is_long, await desk.store.watch(breakers.list_all))):
+            count = await desk.store.write(lambda tx: breakers.alert(tx, before), _ACTOR)
+            telemetry.breakers_stay_open(count)
+
+    # -- tries ---------------------------------------------------------------------------------
+
+    def _begin(self, desk: _Desk, claimed: Claimed) -> None:
+        task = asyncio.create_task(self._tell(desk, claimed))
+        desk.sending[task] = claimed
+        task.add_done_callback(lambda done: self._end(desk, done))
+
+    def _end(self, desk: _Desk, task: asyncio.Task[None]) -> None:
+        del desk.sending[task]
+        desk.marking.discard(task)
+        self._free += 1
+        if not task.cancelled() and (error := task.exception()) is not None:
+            telemetry.unexpected("delivery", error)
+        if not desk.is_leaving:
+            self._rung.add(desk)
+            self._wake.set()
+
+    async def _tell(self, desk: _Desk, claimed: Claimed) -> None:
+        """One try, and its mark."""
+        result = await self._try(desk, claimed)
+        self._room.reach("delivery.sent")
+        task = asyncio.current_task()
+        if task is not None:
+            desk.marking.add(task)
+        with contextlib.suppress(StoreClosedError):
+            await self._mark(desk, claimed, result)
+        self._room.reach("delivery.marked")
+
+    async def _try(self, desk: _Desk, claimed: Claimed) -> Result | None:
+        """One try; None when its subscriber may not be told."""
+        try:
+            if claimed.target.url is None:
+                return await self._tell_part(claimed)
+            if desk.is_group and not await words.may_be_told(self._room, claimed):
+                return None
+            message = words.message_of(self._room, claimed, is_group=desk.is_group)
+            return await self._sender.send(message)
+        except Exception as error:  # noqa: BLE001 - the boundary of a try
+            telemetry.unexpected("delivery", error)
+            return Result("internal")
+
+    async def _tell_part(self, claimed: Claimed) -> Result:
+        subscriber = self._subscribers.get(claimed.target.name or "")
+        if subscriber is None:
+            return Result("unknown_subscriber")
+        told = internal.told_of(claimed)
+        if told.actor.depth > DEPTH_MAX and subscriber.name not in self._told_of_depth:
+            self._told_of_depth.add(subscriber.name)
+            telemetry.delivery_chain_ended(subscriber.name)
+        try:
+            async with asyncio.timeout(self._room.settings.delivery_lease_s / _LEASE_SHARE):
+                await subscriber.handle(self._room, told)
+        except TimeoutError:
+            return Result("timeout")
+        return Result()
+
+    async def _mark(self, desk: _Desk, claimed: Claimed, result: Result | None) -> None:
+        if result is None:
+            await desk.store.write(lambda tx: deliveries.drop(tx, claimed), _ACTOR)
+            return
+        jitter = self._room.settings.delivery_jitter
+        factor = self._random(1 - jitter, 1 + jitter)
+        settled, has_opened = await desk.store.write(
+            lambda tx: deliveries.settle(tx, claimed, result, self._policy, factor), _ACTOR
+        )
+        if settled == "dead":
+            telemetry.delivery_dead(result.failure or "")
+        if has_opened:
+            telemetry.breaker_opened()
