@@ -7,7 +7,7 @@ imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 import typer
 
 from app import telemetry
-from app.cli import check, init, lock, serve, supervisor, user
+from app.cli import audit, check, deliveries, init, jobs, lock, serve, supervisor, user
 from app.errors import StrongroomError
 
 
@@ -24,8 +24,12 @@ def build() -> typer.Typer:
     commands.command("worker", hidden=True)(serve.worker)
     commands.command("init")(init.init)
     commands.add_typer(user.build(), name="user")
+    commands.add_typer(jobs.build(), name="jobs")
+    commands.add_typer(deliveries.build(), name="deliveries")
+    commands.add_typer(deliveries.build_breakers(), name="breakers")
     commands.command("lock")(lock.lock)
     commands.command("check")(check.check)
+    commands.add_typer(audit.build(), name="audit")
     return commands
 
 

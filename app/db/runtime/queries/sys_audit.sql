@@ -55,10 +55,11 @@ SELECT through_seq AS seq, row_hash, removed FROM sys_audit_checkpoints
 ORDER BY through_seq DESC LIMIT 1;
 
 -- name: add_audit_checkpoint
--- The rows through a place are about to go; nothing when it is none of theirs.
+-- The rows through a place are about to go; nothing when it is none of theirs, or the last.
 INSERT INTO sys_audit_checkpoints (through_seq, row_hash, removed, created_at)
 SELECT seq, row_hash, (SELECT count(*) FROM sys_audit WHERE seq <= :through), :now
-FROM sys_audit WHERE seq = :through AND row_hash IS NOT NULL RETURNING removed AS value;
+FROM sys_audit WHERE seq = :through AND row_hash IS NOT NULL
+  AND seq < (SELECT max(seq) FROM sys_audit) RETURNING removed AS value;
 
 -- name: remove_audit_through
 -- And they go.
