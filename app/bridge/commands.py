@@ -1,12 +1,23 @@
 """The operator's commands: one table, for the control socket and the command line alike."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Final, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, ValidationError
-from typing_extensions import override
+from pydantic import Field, JsonValue
 
-from app.bridge import erasure, members
+from app.bridge import delivery_commands, erasure, job_commands, members
+from app.bridge.arguments import (
+    PASSWORD_CHARS_MAX,
+    Answer,
+    ArgumentError,
+    Arguments,
+    Command,
+    Line,
+    Nothing,
+    OneUser,
+    command,
+    find_user,
+)
 from app.bridge.callers import Call
 from app.bridge.signup import NewMember, sign_up
 from app.bridge.strongroom import Strongroom
@@ -15,70 +26,23 @@ from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader
-from app.errors import InvalidInputError, NotFoundError
-from app.ids import RoleId, is_uuid
+from app.errors import InvalidInputError
+from app.ids import RoleId
 from app.registry import accounts
-
-Answer = dict[str, JsonValue]
-Command = Callable[[Strongroom, Mapping[str, JsonValue]], Awaitable[Answer]]
-"""Does one thing, with the arguments it was given by name."""
-ArgumentsT = TypeVar("ArgumentsT", bound="_Arguments")
 
 _NETWORK: Final = "local"
 """The operator's place among the networks of the throttle and the derivations."""
-_LINE_MAX: Final = 200
-_PASSWORD_CHARS_MAX: Final = 4_096
-"""Longer than any password may be; a longer one is refused unread."""
 
 
-class ArgumentError(InvalidInputError):
-    """The command cannot take its arguments."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self.reason = reason
-        """Which, and why, for the operator; nothing of what was given."""
-
-    @override
-    def __str__(self) -> str:
-        return f"{type(self).__doc__} {self.reason}"
-
-
-def _printable(text: str) -> str:
-    if not text.isprintable():
-        message = "no control characters"
-        raise ValueError(message)
-    return text
-
-
-_Line = Annotated[str, Field(max_length=_LINE_MAX), AfterValidator(_printable)]
-
-
-class _Arguments(BaseModel):
-    """Exact types, no unknown name."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
-
-
-class _Nothing(_Arguments):
-    """No arguments."""
-
-
-class _NewUser(_Arguments):
+class _NewUser(Arguments):
     """Who is to become a member, with a password that the operator chose."""
 
-    username: _Line
-    password: Annotated[str, Field(max_length=_PASSWORD_CHARS_MAX, repr=False)]
-    role_id: _Line = "member"
+    username: Line
+    password: Annotated[str, Field(max_length=PASSWORD_CHARS_MAX, repr=False)]
+    role_id: Line = "member"
     encrypted: bool = True
-    display_name: _Line | None = None
+    display_name: Line | None = None
     is_temporary: bool = True
-
-
-class _OneUser(_Arguments):
-    """One member, by name or id."""
-
-    user: _Line
 
 
 def describe(row: AccountRow) -> Answer:
@@ -131,22 +95,22 @@ async def _add_user(room: Strongroom, new: _NewUser) -> Answer:
     return {"user": describe(made.account), "recovery_code": made.recovery_code}
 
 
-async def _list_users(room: Strongroom, _: _Nothing) -> Answer:
+async def _list_users(room: Strongroom, _: Nothing) -> Answer:
     return await room.stores.registry.read(describe_all)
 
 
-async def _deactivate_user(room: Strongroom, one: _OneUser) -> Answer:
+async def _deactivate_user(room: Strongroom, one: OneUser) -> Answer:
     """Close a member's account: sessions, tokens and their slots end, the store is let go."""
-    account = await _find(room, one.user)
+    account = await find_user(room, one.user)
     if not account.active:
         return {"user": describe(account)}
     _, actor = _who("user.deactivate")
     await members.deactivate(room, account.id, actor)
-    return {"user": describe(await _find(room, account.id))}
+    return {"user": describe(await find_user(room, account.id))}
 
 
-async def _erase_user(room: Strongroom, one: _OneUser) -> Answer:
-    account = await _find(room, one.user)
+async def _erase_user(room: Strongroom, one: OneUser) -> Answer:
+    account = await find_user(room, one.user)
     receipt = await erasure.erase(room, account.id, *_who("user.erase"))
     return {
         "receipt": {
@@ -158,54 +122,21 @@ async def _erase_user(room: Strongroom, one: _OneUser) -> Answer:
     }
 
 
-async def _lock(room: Strongroom, one: _OneUser) -> Answer:
-    account = await _find(room, one.user)
+async def _lock(room: Strongroom, one: OneUser) -> Answer:
+    account = await find_user(room, one.user)
     _, actor = _who("lock")
     await members.lock_member(room, account.id, actor)
-    return {"user": describe(await _find(room, account.id))}
-
-
-async def _find(room: Strongroom, user: str) -> AccountRow:
-    def find(reader: RegistryReader) -> AccountRow:
-        # What looks like an id is none of the names: a member may not pass for another.
-        if is_uuid(user):
-            return accounts.get(reader, user)
-        account = accounts.find_by_name(reader, user)
-        if account is None:
-            raise NotFoundError
-        return account
-
-    return await room.stores.registry.read(find)
-
-
-def _command(
-    model: type[ArgumentsT], work: Callable[[Strongroom, ArgumentsT], Awaitable[Answer]]
-) -> Command:
-    async def run(room: Strongroom, arguments: Mapping[str, JsonValue]) -> Answer:
-        return await work(room, _read(model, arguments))
-
-    return run
-
-
-def _read(model: type[ArgumentsT], arguments: Mapping[str, JsonValue]) -> ArgumentsT:
-    try:
-        return model.model_validate(arguments)
-    except ValidationError as error:
-        faults = sorted(
-            f"{fault['loc'][0]}: {fault['msg']}."
-            if fault["loc"][0] in model.model_fields
-            else "One of them is unknown."
-            for fault in error.errors()
-        )
-        raise ArgumentError(" ".join(faults)) from None
+    return {"user": describe(await find_user(room, account.id))}
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "user.add": _command(_NewUser, _add_user),
-    "user.list": _command(_Nothing, _list_users),
-    "user.deactivate": _command(_OneUser, _deactivate_user),
-    "user.erase": _command(_OneUser, _erase_user),
-    "lock": _command(_OneUser, _lock),
+    "user.add": command(_NewUser, _add_user),
+    "user.list": command(Nothing, _list_users),
+    "user.deactivate": command(OneUser, _deactivate_user),
+    "user.erase": command(OneUser, _erase_user),
+    "lock": command(OneUser, _lock),
+    **job_commands.COMMANDS,
+    **delivery_commands.COMMANDS,
 }
 """Every command by its name."""
 
@@ -225,8 +156,8 @@ async def perform(room: Strongroom, name: str, arguments: Mapping[str, JsonValue
         ArgumentError: No such command, or it cannot take these.
         StrongroomError: What stands in the way; then nothing was changed.
     """
-    command = COMMANDS.get(name)
-    if command is None:
+    found = COMMANDS.get(name)
+    if found is None:
         reason = "There is no such command."
         raise ArgumentError(reason)
-    return await command(room, arguments)
+    return await found(room, arguments)

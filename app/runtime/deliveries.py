@@ -30,7 +30,8 @@ Delivery = DeliveryRow
 Owed = OwedRow
 """What a delivery tells: an event, as it was."""
 
-STATUSES: Final = ("pending", "running", "retry", "held", "succeeded", "dead", "cancelled")
+LAST_ID: Final = "~"
+"""A text above every id: where a list that is newest first begins."""
 GONE: Final = "gone"
 """The failure of an endpoint that asks for no more, ever."""
 NOT_PERMITTED: Final = "not_permitted"
@@ -338,7 +339,7 @@ def list_of(
 
     Args:
         reader: Of their store.
-        before: Id of the last one seen; a text above every id begins the list.
+        before: Id of the last one seen; LAST_ID begins the list.
         limit: How many.
         subscription_id: Only of this subscriber; None for all.
         status: Only of this status; None for any.

@@ -4,6 +4,24 @@ from app.db.triggers import Tracked
 
 TRACKED: tuple[Tracked, ...] = (
     Tracked(
+        table="sys_subscriptions",
+        entity="subscription",
+        key=("id",),
+        fields=(
+            "kind",
+            "name",
+            "event_types",
+            "include_content",
+            "enabled",
+            "disabled_reason",
+            "made_by",
+        ),
+        # An address may hold a secret of its own.
+        content=("url", "description"),
+        secret=("secret", "old_secret"),
+        payload=("kind", "enabled", "made_by"),
+    ),
+    Tracked(
         table="sys_schedules",
         entity="schedule",
         key=("id",),

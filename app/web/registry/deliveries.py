@@ -9,11 +9,11 @@ from pydantic import Field
 from app.bridge import delivery_acts as bridge
 from app.bridge.delivery_acts import Act
 from app.runtime.breakers import Breaker
-from app.runtime.deliveries import Delivery
+from app.runtime.deliveries import LAST_ID, Delivery
 from app.web import cursors
 from app.web.answers import OBJECT, as_json
 from app.web.routes import AskDep, StrictRoute
-from app.web.runtime.webhooks import LAST_ID, delivery_item
+from app.web.runtime.webhooks import delivery_item
 from app.web.shapes import Body, Line, PageQuery, page, time_or_none
 
 router = APIRouter(route_class=StrictRoute, prefix="/api/admin")
