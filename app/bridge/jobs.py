@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
-from app.bridge.access import with_own
+from app.bridge.access import authenticate, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
@@ -23,6 +23,8 @@ T = TypeVar("T")
 Home = Literal["own", "group"]
 _LOOK_S: Final = 1.0
 """Seconds after which one who waits looks again though no bell rang: for other processes."""
+_PAUSE_S: Final = 0.01
+"""So that a job which others always take first makes no busy loop."""
 _RANDOM: Final = secrets.SystemRandom().random
 
 
@@ -132,14 +134,29 @@ async def add(
     return made
 
 
-async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, how long, until when
+class Waiting:
+    """Somebody who waits for a job, and may cease to."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        """Set when there may be a job, and when the waiting is over."""
+        self.is_over = False
+        """Whether nobody waits any more: the client went away, or the service ends."""
+
+    def end(self) -> None:
+        """Nobody waits any more."""
+        self.is_over = True
+        self.news.set()
+
+
+async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, and for how long
     room: Strongroom,
     caller: Caller,
     call: Call,
     home: Home,
     kinds: list[str],
     wait_s: float,
-    is_over: Callable[[], bool],
+    waiting: Waiting,
 ) -> Claim | None:
     """Take a job that is due, or wait for one.
 
@@ -150,39 +167,47 @@ async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, how long, until 
         home: Where.
         kinds: Which; none of the program's own is ever found.
         wait_s: How long to wait for one.
-        is_over: Whether nobody waits any more: the client went away, or the service ends.
+        waiting: Ends the wait before.
 
     Returns:
         The job; None when there was none in time, or nobody waits for it.
+
+    Raises:
+        InvalidInputError: That is too long.
     """
-    until = asyncio.get_running_loop().time() + wait_s
+    if wait_s > room.settings.job_wait_s:
+        raise InvalidInputError
+    now = asyncio.get_running_loop().time
+    until = now() + wait_s
 
     async def look(store: OwnerStore) -> Claim | None:
-        with store.bell.listen() as bell:
-            while not is_over():
-                found = await _take_due(room, caller, call, store, kinds)
-                left_s = until - asyncio.get_running_loop().time()
-                if found is not None or left_s <= 0:
+        with store.bell.calling(waiting.news.set):
+            while not waiting.is_over:
+                due_at = await store.watch(lambda reader: jobs.next_outside(reader, kinds))
+                due_s = _LOOK_S if due_at is None else (due_at - room.clock()) / 1000
+                if due_s <= 0 and (found := await _take(room, caller, call, store, kinds)):
                     return found
-                await heard(bell, min(left_s, _LOOK_S))
+                if (left_s := until - now()) <= 0:
+                    return None
+                await heard(waiting.news, min(left_s, _LOOK_S, max(due_s, _PAUSE_S)))
+                # Revoked means now: whoever waited is judged again before anything is theirs.
+                _require_home(await authenticate(room, caller.token), home)
         return None
 
     found = await _within(room, caller, call, home, look)
-    if found is not None and is_over():
+    if found is not None and waiting.is_over:
         await give_up(room, caller, call, home, found)
         return None
     return found
 
 
-async def _take_due(
+async def _take(
     room: Strongroom, caller: Caller, call: Call, store: OwnerStore, kinds: list[str]
 ) -> Claim | None:
-    """Claim if there is anything to claim; whoever waits for nothing writes nothing."""
-    terms, actor = terms_of(room.settings), caller.actor(call)
-    due_at = await store.watch(lambda reader: jobs.next_outside(reader, kinds))
-    if due_at is None or due_at > room.clock():
-        return None
-    found = await store.write(lambda tx: jobs.claim_outside(tx, kinds, caller.author, terms), actor)
+    terms = terms_of(room.settings)
+    found = await store.write(
+        lambda tx: jobs.claim_outside(tx, kinds, caller.author, terms), caller.actor(call)
+    )
     if found is not None:
         room.reach("job.claimed")
     return found
@@ -220,6 +245,7 @@ async def _settle(
         work(tx)
         return jobs.get(tx, held.job_id)
 
+    call = call.judged(lambda reader: _outside(reader, held.job_id))
     return await _write(room, caller, call, held.home, act)
 
 

@@ -23,7 +23,7 @@ class Rule:
     """What the caller's role must hold."""
     repeats: Literal["kept", "unneeded", "refused"] = "kept"
     """What an `Idempotency-Key` does on an unsafe method: the answer is kept for whoever asks
-    again; nothing, for the call only reads; it is refused, for a secret or a lease comes or goes."""
+    again; nothing, for the call only reads; it is refused, for a secret or lease comes or goes."""
     secret_field: str | None = None
     """An optional field of the body that is a secret: with it a key is refused."""
 

@@ -1,0 +1,109 @@
+"""What operators do to jobs by hand: seen without what they carry, each act on record beside it."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal
+
+from app.bridge.callers import Call, Caller
+from app.bridge.strongroom import Strongroom, account_of
+from app.db.context import Actor
+from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
+from app.db.registry.rows import AccountRow
+from app.db.runtime.store import Once
+from app.errors import StoreLockedError
+from app.runtime import jobs, operator_actions
+from app.runtime.jobs import Job, JobSummary
+
+Act = Literal["retry", "cancel", "purge"]
+_ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
+    "retry": jobs.retry,
+    "cancel": jobs.cancel,
+    "purge": jobs.remove,
+}
+
+
+async def store_of(room: Strongroom, account: AccountRow | None) -> OwnerStore:
+    """The group's store, or a member's as far as this process can work in it.
+
+    Args:
+        room: The service.
+        account: Whose; None for the group's.
+
+    Returns:
+        The store.
+
+    Raises:
+        StoreLockedError: It is encrypted, and its member has not unlocked it here.
+    """
+    if account is None:
+        return room.stores.group
+    found = room.stores.find(account.id, account.store_generation)
+    if found is not None:
+        return found
+    if account.encrypted:
+        raise StoreLockedError
+    store, _ = await room.stores.open(account_of(account), lambda: None)
+    return store
+
+
+async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
+    store: OwnerStore,
+    name: Act,
+    job_id: str,
+    operator: str,
+    actor: Actor,
+    once: Once | None = None,
+) -> Job:
+    """Do one thing to a job, and record that, with its state as it was.
+
+    Returns:
+        The job after it; before it, when it is gone.
+
+    Raises:
+        NotFoundError: There is no such job.
+        ConflictError: Its state stands against it.
+    """
+
+    def write(tx: OwnerTransactor) -> Job:
+        before = jobs.get(tx, job_id)
+        _ACTS[name](tx, job_id)
+        state: dict[str, str | int | None] = {
+            "status": before.status,
+            "attempts": before.attempts,
+            "generation": before.generation,
+            "run_at": before.run_at,
+            "version": before.version,
+        }
+        operator_actions.record(tx, f"job.{name}", job_id, state, operator)
+        return jobs.find(tx, job_id) or before
+
+    return await store.write(write, actor, once=once)
+
+
+async def act_of(room: Strongroom, caller: Caller, call: Call, name: Act, job_id: str) -> Job:
+    """The same, on a job of the group's store, by an administrator's call."""
+    if name != "purge":
+        call = call.judged(lambda reader: jobs.get(reader, job_id))
+    return await act(room.stores.group, name, job_id, caller.user_id, caller.actor(call), call.once)
+
+
+async def list_page(
+    store: OwnerStore, before: str | None, limit: int, status: str | None, kind: str | None
+) -> list[JobSummary]:
+    """Every job of a store, newest first: the program's own and those of programs outside."""
+
+    def read(reader: OwnerReader) -> list[JobSummary]:
+        return jobs.list_page(reader, before=before, limit=limit, status=status, kind=kind)
+
+    return await store.read(read)
+
+
+async def get(store: OwnerStore, job_id: str) -> Job:
+    """One of them.
+
+    Returns:
+        It.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    return await store.read(lambda reader: jobs.get(reader, job_id))
