@@ -141,7 +141,9 @@ async def _close_and_write(
     """Write with the store closed everywhere: one that is not let go changes nothing."""
     registry = room.stores.registry
     async with taken(room, member.id, member.lock_number, CLOSING, actor, once=once) as hold:
+        room.reach("close.taken")
         row = await registry.write(write, actor, once=hold.once)
+        room.reach("close.written")
     await registry.checkpoint()
     return row
 

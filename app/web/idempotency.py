@@ -77,18 +77,15 @@ class KeyedRequest(JsonRequest):
         return self._body_digest or ""
 
 
-async def require_supported(request: Request, rule: Rule) -> None:
-    """Refuse a key on a call that takes or gives a secret.
+async def require_no_secret(request: Request, field: str) -> None:
+    """Refuse a key on a request with a secret: what is kept of it would be a way to try secrets.
 
     Raises:
-        IdempotencyNotSupportedError: It does.
+        IdempotencyNotSupportedError: The field is there.
     """
-    if rule.repeats == "refused":
+    body = await request.json()
+    if isinstance(body, dict) and field in body:
         raise IdempotencyNotSupportedError
-    if rule.secret_field is not None:
-        body = await request.json()
-        if isinstance(body, dict) and rule.secret_field in body:
-            raise IdempotencyNotSupportedError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -144,6 +141,7 @@ async def once_of(
         render=lambda result: _answer_of(render(result)),
         keep_ms=settings.idempotency_hours * _HOUR_MS,
         body_bytes_max=settings.idempotency_answer_bytes_max,
+        reach=room.reach,
     )
 
 

@@ -15,6 +15,7 @@ from app.bridge.callers import Call, Caller
 from app.bridge.idempotency import require_one_use
 from app.bridge.network import client_address, network_of
 from app.bridge.strongroom import Strongroom
+from app.errors import IdempotencyNotSupportedError
 from app.runtime.idempotency import Replayed
 from app.web import callers, descriptions, idempotency
 from app.web.envelope import TRACE_ID
@@ -54,6 +55,8 @@ class StrictRoute(APIRoute):
         return judge_and_answer
 
     async def _judge(self, request: JsonRequest) -> None:
+        if self.rule.repeats == "refused" and idempotency.has_key(request.scope):
+            raise IdempotencyNotSupportedError
         if not self.rule.is_public:
             room = room_of(request)
             caller = await callers.authenticate(request, room)
@@ -65,8 +68,8 @@ class StrictRoute(APIRoute):
             await require_json(request)
         elif not self._reads_its_body and request.method in callers.UNSAFE:
             await require_nothing(request)
-        if idempotency.has_key(request.scope):
-            await idempotency.require_supported(request, self.rule)
+        if self.rule.secret_field is not None and idempotency.has_key(request.scope):
+            await idempotency.require_no_secret(request, self.rule.secret_field)
 
 
 def query_names(route: APIRoute) -> frozenset[str]:
@@ -154,9 +157,11 @@ class Ask(Visit):
             return render(await operation(self.call))
         await require_one_use(self.room, self.caller, once)
         try:
-            return render(await operation(replace(self.call, once=once)))
+            result = await operation(replace(self.call, once=once))
         except Replayed as replayed:
             return idempotency.replay(replayed.answer)
+        once.reach("once.answered")
+        return render(result)
 
 
 async def _visit(request: Request) -> Visit:
