@@ -78,6 +78,21 @@ def get_version(reader: OwnerReader, key: str, version: int) -> VersionTextRow:
     return found
 
 
+def newest(reader: OwnerReader, key: str) -> int:
+    """The number of the newest version kept at a path.
+
+    Returns:
+        It.
+
+    Raises:
+        NotFoundError: None is.
+    """
+    rows = list_versions(reader, key, None, 1)
+    if not rows:
+        raise NotFoundError
+    return rows[0].version
+
+
 def next_version(tx: OwnerTransactor, key: str, own_version: int) -> int:
     """Take the next version at a path; the path remembers it for ever, by a keyed digest.
 

@@ -42,6 +42,7 @@ _WRITE_REPORTS: Final = Rule(scope="reports:write")
 _JOBS: Final = Rule(scope="jobs:work")
 _CLAIM: Final = Rule(scope="jobs:work", repeats="refused")
 """The answer is a lease, which would be over when it is given again."""
+_SCHEDULES: Final = Rule(scope="jobs:work", needs_store=True)
 _OPERATE: Final = Rule(scope="admin", capability="operate")
 _ACT_ON_JOB: Final = Rule(capability="operate")
 _SET_WEBHOOK: Final = Rule(is_recent=True)
@@ -96,6 +97,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/files": _READ,
     "GET /api/file/versions": _READ,
     "GET /api/file/versions/{version}": _READ,
+    "GET /api/file/diff": _READ,
+    "POST /api/file/diff": _READ,
     "GET /api/search": _READ,
     "POST /api/search": _READ,
     "POST /api/reports": _WRITE_REPORTS,
@@ -111,6 +114,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/events": _EVENTS,
     "DELETE /api/events": _PERSON,
     "GET /api/events/stream": _EVENTS,
+    "GET /api/admin/fleet": Rule(scope="admin", capability="operate"),
+    "GET /api/admin/stores": Rule(scope="admin", capability="operate"),
     "GET /api/admin/audit": Rule(scope="admin", capability="audit.read"),
     "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
@@ -152,6 +157,24 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/admin/jobs/{job_id}/retry": _ACT_ON_JOB,
     "POST /api/admin/jobs/{job_id}/cancel": _ACT_ON_JOB,
     "DELETE /api/admin/jobs/{job_id}": _ACT_ON_JOB,
+    "GET /api/schedules": _SCHEDULES,
+    "POST /api/schedules": _SCHEDULES,
+    "GET /api/schedules/{schedule_id}": _SCHEDULES,
+    "PATCH /api/schedules/{schedule_id}": _SCHEDULES,
+    "DELETE /api/schedules/{schedule_id}": _SCHEDULES,
+    "GET /api/schedules/{schedule_id}/runs": _SCHEDULES,
+    "POST /api/schedules/{schedule_id}/run": _SCHEDULES,
+    "GET /api/admin/schedules": _OPERATE,
+    "POST /api/admin/schedules": _ACT_ON_JOB,
+    "GET /api/admin/schedules/{schedule_id}": _OPERATE,
+    "PATCH /api/admin/schedules/{schedule_id}": _ACT_ON_JOB,
+    "DELETE /api/admin/schedules/{schedule_id}": _ACT_ON_JOB,
+    "GET /api/admin/schedules/{schedule_id}/runs": _OPERATE,
+    "POST /api/admin/schedules/{schedule_id}/run": _ACT_ON_JOB,
+    "GET /api/admin/flags": _OPERATE,
+    "PUT /api/admin/flags/{name}": _ACT_ON_JOB,
+    "DELETE /api/admin/flags/{name}": _ACT_ON_JOB,
+    "GET /api/admin/flags/{name}/changes": _OPERATE,
 }
 """Every route of the service, as `METHOD /template`."""
 

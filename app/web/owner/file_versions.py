@@ -8,9 +8,11 @@ from fastapi import Path as FromPath
 from fastapi import Query as FromQuery
 
 from app.bridge import notes as bridge
-from app.owner import notes, paths, versions
+from app.owner import difference, notes, paths, versions
 from app.web import cursors
 from app.web.owner.note_shapes import (
+    DiffBody,
+    DiffQuery,
     PathQuery,
     RestoreBody,
     VersionsBody,
@@ -77,6 +79,47 @@ async def versions_by_body(body: VersionsBody, ask: AskDep) -> dict[str, Any]:
     if body.version is not None:
         return await _get(ask, body.path, body.version)
     return await _list(ask, body)
+
+
+async def _diff(ask: Ask, path: str, old: int, new: int | None) -> dict[str, Any]:
+    ref = paths.clean(path)
+    pair = await bridge.read(
+        ask.room,
+        ask.caller,
+        ask.call,
+        ref,
+        lambda reader: (
+            versions.get_version(reader, ref.key, old),
+            versions.get_version(reader, ref.key, new or versions.newest(reader, ref.key)),
+        ),
+    )
+    was, is_now = (row.content or "" for row in pair)
+    # Off the loop, and with no snapshot of the store held.
+    found = await ask.room.stores.on_thread(lambda: difference.compare(was, is_now))
+    return {
+        "path": ref.display,
+        "from": version_json(ref.display, pair[0]),
+        "to": version_json(ref.display, pair[1]),
+        "is_coarse": found.is_coarse,
+        "hunks": [hunk._asdict() for hunk in found.hunks],
+    }
+
+
+@router.get("/api/file/diff")
+async def diff_versions(query: Annotated[DiffQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
+    """What differs between two versions of a note, as the hunks of a unified diff.
+
+    Without `to` the newest is compared; a deletion is an empty text. Where a comparison would
+    take too long `is_coarse` is true, and a hunk may tell more lines as replaced than differ;
+    of very many it gives the counts and no lines.
+    """  # noqa: DOC201 - the words are OpenAPI's
+    return await _diff(ask, query.path, query.old, query.new)
+
+
+@router.post("/api/file/diff")
+async def diff_by_body(body: DiffBody, ask: AskDep) -> dict[str, Any]:
+    """As `GET /api/file/diff`."""
+    return await _diff(ask, body.path, body.old, body.new)
 
 
 @router.post("/api/file/restore")

@@ -108,6 +108,21 @@ class VersionFacts(Protocol):
         """Unix milliseconds."""
 
 
+class DiffQuery(PathQuery):
+    """Two versions of one path."""
+
+    old: Annotated[int, Field(ge=1, lt=1 << 62, alias="from"), Whole]
+    new: Annotated[int | None, Field(ge=1, lt=1 << 62, alias="to"), Whole] = None
+
+
+class DiffBody(Body):
+    """The same, as JSON."""
+
+    path: Path
+    old: Version = Field(alias="from")
+    new: Version | None = Field(default=None, alias="to")
+
+
 class ReadBody(Body):
     """One path."""
 
