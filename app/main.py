@@ -18,10 +18,10 @@ from app.web import errors
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
 from app.web.owner import blobs, file_versions, file_writes, files, reports, search
-from app.web.registry import admin, joining, me, session
+from app.web.registry import admin, flags, fleet, joining, me, session
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
-from app.web.runtime import audit, events, health, jobs, webhooks
+from app.web.runtime import audit, events, health, jobs, schedules, webhooks
 from app.web.wire import ENDING
 from app.worker.handlers import OWN, Handlers
 from app.worker.loops import run_loops
@@ -43,6 +43,10 @@ ROUTERS = (
     admin_jobs.router,
     webhooks.router,
     admin_deliveries.router,
+    fleet.router,
+    schedules.router,
+    schedules.admin_router,
+    flags.router,
     health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""

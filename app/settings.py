@@ -200,6 +200,29 @@ class Settings(BaseSettings):
     breaker_alert_s: float = Field(default=3_600, gt=0)
     """Seconds after which a breaker that is still open is told, once."""
 
+    schedule_late_s: int = Field(default=60, ge=2)
+    """Seconds after which a tick that nobody settled counts as missed."""
+    schedule_catch_up_max: int = Field(default=100, ge=1)
+    """Missed ticks that still run where a schedule catches up all of them."""
+    schedule_run_days: int = Field(default=90, ge=1)
+    """Days that runs and skips of schedules are kept."""
+    housekeeping_s: int = Field(default=3_600, ge=1)
+    """Seconds between two rounds of housekeeping in a store."""
+    housekeeping_lease_s: int = Field(default=600, ge=1)
+    """Seconds after which another process may take a round over from one that is silent."""
+    housekeeping_batch: int = Field(default=500, ge=1)
+    """Rows that one transaction of housekeeping removes."""
+    session_kept_days: int = Field(default=30, ge=1)
+    """Days that ended sessions, and invitations that are over, are kept on record."""
+    access_log_days: int = Field(default=365, ge=1)
+    """Days that a store keeps who opened it."""
+    operation_days: int = Field(default=90, ge=1)
+    """Days that operations that are over are kept on record, with their steps."""
+    versions_thin_hours: int = Field(default=24, ge=1)
+    """Hours after which only the first version of each hour is kept of a note."""
+    versions_bytes_max: int = Field(default=50 * _MIB, ge=1)
+    """Bytes of versions in a store, past which the oldest go."""
+
     @field_validator("root", "instance_key_file")
     @classmethod
     def _make_absolute(cls, path: Path | None) -> Path | None:

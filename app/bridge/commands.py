@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
-from app.bridge import delivery_commands, erasure, job_commands, members
+from app.bridge import delivery_commands, erasure, fleet, job_commands, members, schedule_commands
 from app.bridge.arguments import (
     PASSWORD_CHARS_MAX,
     Answer,
@@ -135,8 +135,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "user.deactivate": command(OneUser, _deactivate_user),
     "user.erase": command(OneUser, _erase_user),
     "lock": command(OneUser, _lock),
+    **fleet.COMMANDS,
     **job_commands.COMMANDS,
     **delivery_commands.COMMANDS,
+    **schedule_commands.COMMANDS,
 }
 """Every command by its name."""
 

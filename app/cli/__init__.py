@@ -7,7 +7,20 @@ imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 import typer
 
 from app import telemetry
-from app.cli import audit, check, deliveries, init, jobs, lock, serve, supervisor, user
+from app.cli import (
+    audit,
+    check,
+    deliveries,
+    flags,
+    init,
+    jobs,
+    lock,
+    migrate,
+    schedules,
+    serve,
+    supervisor,
+    user,
+)
 from app.errors import StrongroomError
 
 
@@ -27,8 +40,11 @@ def build() -> typer.Typer:
     commands.add_typer(jobs.build(), name="jobs")
     commands.add_typer(deliveries.build(), name="deliveries")
     commands.add_typer(deliveries.build_breakers(), name="breakers")
+    commands.add_typer(schedules.build(), name="schedules")
+    commands.add_typer(flags.build(), name="flags")
     commands.command("lock")(lock.lock)
     commands.command("check")(check.check)
+    commands.command("migrate")(migrate.migrate)
     commands.add_typer(audit.build(), name="audit")
     return commands
 

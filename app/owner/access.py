@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from app.clock import Millis
 from app.db.owner import statements
 from app.db.owner.rows import AccessRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
@@ -51,3 +52,8 @@ def list_access(reader: OwnerReader, before: int | None, limit: int) -> list[Acc
         The rows; fewer than the limit at the end.
     """
     return reader.all(statements.LIST_ACCESS, before=place_before(before), limit=limit)
+
+
+def prune(tx: OwnerTransactor, before: Millis, limit: int) -> int:
+    """Forget openings before a time, oldest first; how many."""
+    return len(tx.run(statements.REMOVE_OLD_ACCESS, before=before, limit=limit))

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from app.clock import Millis
 from app.crypto import tokens
 from app.crypto.tokens import Token
 from app.db.registry import statements as sql
@@ -91,3 +92,8 @@ def use(tx: RegistryTransactor, invitation_id: str) -> RoleId:
     if not taken:
         raise InvalidCredentialsError
     return RoleId(taken[0].value)
+
+
+def prune(tx: RegistryTransactor, before: Millis, limit: int) -> int:
+    """Take invitations that were used, or at their end, before a time off the record; how many."""
+    return len(tx.run(sql.REMOVE_OLD_INVITATIONS, before=before, limit=limit))

@@ -179,3 +179,8 @@ def set_recovery_slot(tx: RegistryTransactor, slot: NewSlot) -> None:
 def _destroy(tx: RegistryTransactor, user_id: UserId, slot_id: str | None) -> None:
     if slot_id is not None:
         tx.run(sql.REMOVE_SLOT, user_id=user_id, slot_id=slot_id)
+
+
+def prune(tx: RegistryTransactor, before: Millis, limit: int) -> int:
+    """Take sessions and tokens that ended before a time off the record; how many."""
+    return len(tx.run(sql.REMOVE_ENDED_SESSIONS, before=before, limit=limit))

@@ -148,3 +148,9 @@ def _count(tx: RegistryTransactor, key: bytes, kind: Kind, free: int) -> None:
         window_started_at=tx.now_ms,
         next_allowed_at=tx.now_ms + 1000 * delay_s(failures, free),
     )
+
+
+def prune(tx: RegistryTransactor, limit: int) -> int:
+    """Forget counters that count nothing any more, oldest first; how many."""
+    before = tx.now_ms - WINDOW_MS
+    return len(tx.run(sql.REMOVE_IDLE_THROTTLE, before=before, now=tx.now_ms, limit=limit))

@@ -109,6 +109,9 @@ def _walk(fields: str, start: datetime) -> Iterator[datetime]:
 def _fields(cron: str) -> str:
     """The expression in the words that have cronsim keep the rule of this module.
 
+    Returns:
+        Five fields.
+
     Raises:
         CronSimError: It is no cron expression.
     """

@@ -261,3 +261,11 @@ class JobRunRow(NamedTuple):
     status: str | None
     final_response: str | None
     error: str | None
+
+
+class ExpendableRow(NamedTuple):
+    """A version that may go when there are too many."""
+
+    path: str
+    version: int
+    size_bytes: int

@@ -75,3 +75,8 @@ SET_SCHEDULED_JOB = STATEMENTS.bind("set_scheduled_job", rows.NumberRow)
 REMOVE_SCHEDULED_JOB = STATEMENTS.bind("remove_scheduled_job", rows.TextRow)
 FIND_JOB_RUN = STATEMENTS.bind("find_job_run", rows.JobRunRow)
 REMOVE_JOB_RUNS = STATEMENTS.bind("remove_job_runs", rows.TextRow)
+
+LIST_VERSIONED_PATHS = STATEMENTS.bind("list_versioned_paths", rows.TextRow)
+SUM_VERSIONS = STATEMENTS.bind("sum_versions", rows.NumberRow)
+LIST_EXPENDABLE_VERSIONS = STATEMENTS.bind("list_expendable_versions", rows.ExpendableRow)
+REMOVE_OLD_ACCESS = STATEMENTS.bind("remove_old_access", rows.NumberRow)

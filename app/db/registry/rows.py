@@ -247,3 +247,39 @@ class WorkTimesRow(NamedTuple):
 
     work_waiting_since: int | None
     next_due_at: int | None
+
+
+class KeyRow(NamedTuple):
+    """One key of the throttle."""
+
+    value: bytes
+
+
+class FlagValueRow(NamedTuple):
+    """The value of a switch that is not the default."""
+
+    value: str
+    """JSON."""
+    version: int
+    updated_at: int
+
+
+class FlagRow(NamedTuple):
+    """A switch that is not the default."""
+
+    name: str
+    value: str
+    """JSON."""
+    version: int
+    updated_at: int
+
+
+class FlagChangeRow(NamedTuple):
+    """One change of a switch; None is the default, before or after."""
+
+    id: str
+    name: str
+    before: str | None
+    after: str | None
+    changed_by: str
+    changed_at: int

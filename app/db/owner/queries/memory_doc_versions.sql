@@ -49,3 +49,24 @@ RETURNING version AS value;
 -- name: remove_versions
 -- Forgets every version in a range of paths.
 DELETE FROM memory_doc_versions WHERE path >= :low AND path < :high RETURNING version AS value;
+
+-- name: list_versioned_paths
+-- Paths after this one that have versions, in order.
+SELECT DISTINCT path AS value FROM memory_doc_versions WHERE path > :after ORDER BY path
+LIMIT :limit;
+
+-- name: sum_versions
+-- Bytes of every version of the store.
+-- scan: once an hour; the texts stand in pages that it does not read
+SELECT coalesce(sum(size_bytes), 0) AS value FROM memory_doc_versions;
+
+-- name: list_expendable_versions
+-- Versions that may go when there are too many, oldest first: neither the newest of a path, nor
+-- a deletion, nor the last before a deletion or another author's overwrite.
+-- scan: once an hour, in a store that has too much
+SELECT path, version, size_bytes FROM (
+  SELECT path, version, size_bytes, author, created_at, content IS NULL AS is_deletion,
+    lead(author) OVER next AS next_author, lead(content IS NULL) OVER next AS next_is_deletion
+  FROM memory_doc_versions WINDOW next AS (PARTITION BY path ORDER BY version))
+WHERE NOT is_deletion AND NOT next_is_deletion AND next_author = author
+ORDER BY created_at, path, version LIMIT :limit;

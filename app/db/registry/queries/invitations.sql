@@ -22,3 +22,11 @@ WHERE id = :invitation_id AND used_at IS NULL AND expires_at > :now RETURNING ro
 -- name: remove_invitation
 -- Takes an unused one back.
 DELETE FROM invitations WHERE id = :invitation_id AND used_at IS NULL RETURNING id AS value;
+
+-- name: remove_old_invitations
+-- Takes away those used, or at their end, long ago.
+-- scan: a few rows, once an hour
+DELETE FROM invitations WHERE id IN (
+  SELECT id FROM invitations WHERE min(coalesce(used_at, expires_at), expires_at) < :before
+  LIMIT :limit)
+RETURNING id AS value;

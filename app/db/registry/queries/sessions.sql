@@ -85,3 +85,10 @@ UPDATE sessions SET password_checked_at = :now WHERE id = :session_id AND revoke
 -- Sessions that can still open a member's store.
 SELECT count(*) AS value FROM sessions
 WHERE user_id = :user_id AND revoked_at IS NULL AND ends_at > :now AND slot_id IS NOT NULL;
+
+-- name: remove_ended_sessions
+-- Takes away sessions and tokens that ended long ago.
+-- scan: once an hour
+DELETE FROM sessions WHERE id IN (
+  SELECT id FROM sessions WHERE min(coalesce(revoked_at, ends_at), ends_at) < :before LIMIT :limit)
+RETURNING id AS value;

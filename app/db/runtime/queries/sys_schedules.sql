@@ -54,9 +54,10 @@ VALUES (:schedule_id, :due_at, 0, :ticks, :last_due_at, :outcome, :reason, :job_
 -- A run that is no tick; of two in one millisecond the second is told a little later.
 INSERT INTO sys_schedule_runs (schedule_id, due_at, by_hand, last_due_at, outcome, job_id,
   ticked_at)
-SELECT :schedule_id, at.value, 1, at.value, 'run', :job_id, :now FROM (
-  SELECT coalesce(max(due_at) + 1, :now) AS value FROM sys_schedule_runs
-  WHERE schedule_id = :schedule_id AND due_at >= :now AND by_hand = 1) AS at;
+VALUES (:schedule_id,
+  coalesce((SELECT max(due_at) + 1 FROM sys_schedule_runs
+    WHERE schedule_id = :schedule_id AND due_at >= :now AND by_hand = 1), :now),
+  1, :now, 'run', :job_id, :now);
 
 -- name: list_schedule_runs
 -- Runs and skips of one schedule before this place, newest first, with what became of their jobs.

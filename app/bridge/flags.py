@@ -1,0 +1,56 @@
+"""What the flags steer, as the service asks for it: from the database, each time."""
+
+from app.bridge.callers import Call, Caller
+from app.bridge.strongroom import Strongroom
+from app.db.registry import statements as sql
+from app.errors import TurnedOffError
+from app.registry import flags
+from app.registry.flags import Name, State, Value
+
+
+async def is_on(room: Strongroom, name: Name) -> bool:
+    """Whether a switch is on; one short row, read on the event loop."""
+    row = await room.stores.registry.one(sql.FIND_FLAG, name=name)
+    flag = flags.require_declared(name)
+    return flags.state_of(flag, row and row.value, row and row.updated_at).value is True
+
+
+async def require_on(room: Strongroom, name: Name) -> None:
+    """Refuse what an administrator has turned off.
+
+    Raises:
+        TurnedOffError: It is.
+    """
+    if not await is_on(room, name):
+        raise TurnedOffError
+
+
+async def set_value(room: Strongroom, caller: Caller, call: Call, name: str, value: Value) -> State:
+    """Set a flag, as an administrator; see `app.registry.flags`.
+
+    Returns:
+        It.
+
+    Raises:
+        NotFoundError: There is no such flag.
+        InvalidInputError: The value is of another type, or too long.
+    """
+    return await room.stores.registry.write(
+        lambda tx: flags.set_value(tx, name, value, caller.user_id),
+        caller.actor(call),
+        once=call.once,
+    )
+
+
+async def unset(room: Strongroom, caller: Caller, call: Call, name: str) -> State:
+    """Have a flag be its default again, as an administrator.
+
+    Returns:
+        It.
+
+    Raises:
+        NotFoundError: There is no such flag.
+    """
+    return await room.stores.registry.write(
+        lambda tx: flags.unset(tx, name, caller.user_id), caller.actor(call), once=call.once
+    )

@@ -1,0 +1,81 @@
+"""Flags: `/api/admin/flags`."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response
+from fastapi import Query as FromQuery
+from pydantic import Field, StrictBool, StrictInt, StrictStr
+
+from app.bridge import flags as bridge
+from app.registry import flags
+from app.registry.flags import FlagChange, State
+from app.web import cursors
+from app.web.answers import OBJECT, as_json
+from app.web.routes import AskDep, StrictRoute
+from app.web.shapes import Body, PageQuery, page, time_or_none
+
+router = APIRouter(route_class=StrictRoute, prefix="/api/admin/flags")
+
+
+class FlagBody(Body):
+    """What a flag is to be, of the type that its default has."""
+
+    value: StrictBool | Annotated[StrictInt, Field(gt=-(2**53), lt=2**53)] | StrictStr
+
+
+def _flag(state: State) -> dict[str, Any]:
+    return {
+        "name": state.flag.name,
+        "value": state.value,
+        "default": state.flag.default,
+        "is_default": state.is_default,
+        "about": state.flag.about,
+        "changed_at": time_or_none(state.changed_at),
+    }
+
+
+def _change(row: FlagChange) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "before": None if row.before is None else json.loads(row.before),
+        "after": None if row.after is None else json.loads(row.after),
+        "changed_by": row.changed_by,
+        "changed_at": time_or_none(row.changed_at),
+    }
+
+
+@router.get("")
+async def list_flags(ask: AskDep) -> dict[str, Any]:
+    """Every flag, by name."""
+    found = await ask.room.stores.registry.read(flags.list_all)
+    return page([_flag(state) for state in found], None)
+
+
+@router.put("/{name}", response_model=OBJECT)
+async def set_flag(name: str, body: FlagBody, ask: AskDep) -> Response:
+    """Set a flag; it holds at once, in every process."""
+    return await ask.once(
+        lambda call: bridge.set_value(ask.room, ask.caller, call, name, body.value),
+        as_json(_flag),
+    )
+
+
+@router.delete("/{name}", response_model=OBJECT)
+async def unset_flag(name: str, ask: AskDep) -> Response:
+    """Have a flag be its default again."""
+    return await ask.once(
+        lambda call: bridge.unset(ask.room, ask.caller, call, name), as_json(_flag)
+    )
+
+
+@router.get("/{name}/changes")
+async def list_changes(
+    name: str, query: Annotated[PageQuery, FromQuery()], ask: AskDep
+) -> dict[str, Any]:
+    """Who changed a flag, when and how, newest first; null is the default."""
+    [before] = cursors.ids_of(query.cursor, 1)
+    rows = await ask.room.stores.registry.read(
+        lambda reader: flags.list_changes(reader, name, before or None, query.limit + 1)
+    )
+    return cursors.page_of(rows, query.limit, _change, lambda row: cursors.encode(row.id))
