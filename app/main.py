@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from app import telemetry
+from app import metrics, telemetry
 from app.bridge import start
 from app.bridge.strongroom import Reach, reach_nothing
 from app.bridge.subscribers import SUBSCRIBERS, Subscribers
@@ -22,6 +22,7 @@ from app.web.registry import admin, flags, fleet, joining, me, session
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
 from app.web.runtime import audit, events, health, jobs, schedules, webhooks
+from app.web.runtime import metrics as exposition
 from app.web.wire import ENDING
 from app.worker.handlers import OWN, Handlers
 from app.worker.loops import run_loops
@@ -47,6 +48,7 @@ ROUTERS = (
     schedules.router,
     schedules.admin_router,
     flags.router,
+    exposition.router,
     health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""
@@ -78,6 +80,8 @@ def create_app(  # noqa: PLR0913 - each is one seam
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, object]]:
+        if settings.has_metrics:
+            metrics.begin(settings.metrics_folder)
         try:
             async with (
                 start.running(settings, clock, kdf_params=kdf_params, reach=reach) as room,

@@ -56,6 +56,7 @@ _CHANGE_USER: Final = Rule(capability="users.manage", secret_field="password")  
 RULES: Final[Mapping[str, Rule]] = {
     "GET /healthz": PUBLIC,
     "GET /readyz": PUBLIC,
+    "GET /metrics": PUBLIC,
     "GET /api/docs": PUBLIC,
     "GET /api/openapi.json": PUBLIC,
     "POST /api/setup": PUBLIC,
