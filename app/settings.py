@@ -223,7 +223,12 @@ class Settings(BaseSettings):
     versions_bytes_max: int = Field(default=50 * _MIB, ge=1)
     """Bytes of versions in a store, past which the oldest go."""
 
-    @field_validator("root", "instance_key_file")
+    metrics_address: str | None = None
+    """Host and port at which `/metrics` is served without a token; None: not there."""
+    metrics_token_file: Path | None = None
+    """File of the token with which `/metrics` is served beside the API; None: not there."""
+
+    @field_validator("root", "instance_key_file", "metrics_token_file")
     @classmethod
     def _make_absolute(cls, path: Path | None) -> Path | None:
         if path is None:
@@ -286,6 +291,29 @@ class Settings(BaseSettings):
             raise ValueError(message)
         return days_max
 
+    @field_validator("metrics_address")
+    @classmethod
+    def _check_address(cls, text: str | None) -> str | None:
+        if text is not None:
+            host, colon, port = text.rpartition(":")
+            if not (host and colon and port.isascii() and port.isdigit()):
+                message = "an address such as 127.0.0.1:9321"
+                raise ValueError(message)
+            if int(port) > PORT_MAX:
+                message = f"a port up to {PORT_MAX}"
+                raise ValueError(message)
+        return text
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether anybody may read the counts; else none are kept."""
+        return self.metrics_address is not None or self.metrics_token_file is not None
+
+    @property
+    def metrics_folder(self) -> Path:
+        """Where the workers count together; emptied at each start."""
+        return self.database / "metrics"
+
     @property
     def database(self) -> Path:
         """Folder of all run-time data; its name is a constant, not a setting."""
@@ -302,7 +330,12 @@ class Settings(BaseSettings):
 
     def files_folder(self, owner_id: UserId) -> Path:
         """The folder of a store's files, whether or not it exists; the group's is `instance`."""
-        return self.database / "files" / owner_id
+        return self.files_root / owner_id
+
+    @property
+    def files_root(self) -> Path:
+        """The folder of those folders; absent until there is a file."""
+        return self.database / "files"
 
     @property
     def lock_file(self) -> Path:
@@ -352,6 +385,14 @@ class Settings(BaseSettings):
         except ValidationError as error:
             faults = (f"{_name(fault['loc'])}: {fault['msg']}." for fault in error.errors())
             raise StartError(" ".join(faults)) from None
+
+
+def share_counts(folder: Path) -> None:
+    """Have the library of metrics count in files of this folder, for all workers together.
+
+    It looks into the environment for that, once, when it is first imported.
+    """
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
 
 
 def _name(location: tuple[int | str, ...]) -> str:

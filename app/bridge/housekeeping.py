@@ -8,7 +8,7 @@ looked at again.
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from app.bridge import blobs, layout
+from app.bridge import file_folders, layout
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.context import system_actor
@@ -239,7 +239,7 @@ async def _sweep_files(
     while True:
         _require_going_on(room)
         await store.write(lambda tx: housekeeping.hold(tx, present, terms), ACTOR, is_watch=True)
-        gone = await blobs.sweep(room, owner_id, store, ACTOR, limit)
+        gone = await file_folders.sweep(room, owner_id, store, ACTOR, limit)
         removed += gone
         if gone < limit:
             return removed

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.bridge import layout
+from app.bridge import file_folders, layout
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
+from app.db import blobs as disk
 from app.db import files, upgrades
 from app.db.files import Kind
 from app.db.locks import LockFile
@@ -22,6 +23,7 @@ from app.db.registry.store import RegistryReader
 from app.errors import StartError, StoreBusyError, StoreError, StoreMigratingError
 from app.ids import UserId, is_uuid
 from app.owner import identity
+from app.runtime import files as file_rows
 from app.runtime import steps
 from app.settings import Settings
 
@@ -149,7 +151,8 @@ class _Inspector:
         path = self.settings.system_file
         try:
             with _registry(self.settings, self.locks, self.clock) as reader:
-                self._look_into(path, layout.SYSTEM_KIND)
+                self._look_into(path, layout.SYSTEM_KIND, layout.GROUP)
+                self._look_at_operations(reader)
                 progress(1, 1)
                 self._look_at_members(reader, progress)
         except StoreMigratingError:
@@ -168,7 +171,7 @@ class _Inspector:
         for mirror in reader.all(sql.LIST_FLEET, after="", limit=-1):
             self._count_mirror(mirror)
         known = {row.id for row in rows}
-        for user_id in self._ids_of_files() - known:
+        for user_id in (self._ids_of_files() | file_folders.owners(self.settings)) - known:
             self._look_at_stray(reader, user_id)
 
     def _look_at_member(self, reader: RegistryReader, row: AccountRow) -> None:
@@ -218,7 +221,7 @@ class _Inspector:
             version = upgrades.outdated_version(path, None, kind, self.clock)
             if version is None:
                 self._require_own(path, row)
-                self._look_into(path, kind)
+                self._look_into(path, kind, row.id)
             _add(self.seen.versions, version or kind.version)
             self.seen.waiting += version is not None
         except StoreBusyError:
@@ -236,7 +239,26 @@ class _Inspector:
         with contextlib.closing(connection):
             identity.require_identity(OwnerReader(connection), row.id, frozenset())
 
-    def _look_into(self, path: Path, kind: Kind) -> None:
+    def _look_at_operations(self, reader: RegistryReader) -> None:
+        for record in steps.list_open(reader):
+            if record.diverged:
+                text = f"The operation {record.action} {record.key} waits for a person."
+                self._find(self.settings.system_file, text)
+            elif record.alerted_at is not None:
+                text = f"The operation {record.action} {record.key} has been half-done for long."
+                self._find(self.settings.system_file, text)
+
+    def _look_at_files(self, path: Path, kind: Kind, owner_id: UserId) -> None:
+        with contextlib.closing(
+            files.open_handle(path, None, kind, self.clock, reader=True)
+        ) as connection:
+            rows = file_rows.list_all(OwnerReader(connection))
+        unlike = file_folders.unlike_rows(self.settings.files_folder(owner_id), rows)
+        if unlike:
+            self._find(path, f"Of the files beside it {unlike} are missing or damaged.")
+
+    def _look_into(self, path: Path, kind: Kind, owner_id: UserId) -> None:
+        self._look_at_files(path, kind, owner_id)
         for line in files.integrity(path, None, kind, self.clock):
             self._find(path, line)
         drifted = upgrades.drift(path, None, kind, self.clock)
@@ -254,6 +276,8 @@ class _Inspector:
         path = self.settings.user_file(user_id)
         if path.exists():
             self._find(path, "The file belongs to no member.")
+        elif disk.list_folder(self.settings.files_folder(user_id)):
+            self._find(self.settings.files_folder(user_id), "The files belong to no member.")
 
     def _ids_of_files(self) -> set[UserId]:
         names = {path.name.partition(".")[0] for path in self.settings.database.glob("*.db")}

@@ -8,13 +8,15 @@ delays nothing else, and is tried again.
 import contextlib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from app import telemetry
-from app.bridge import erasure, migration, rotation, signup
+from app.bridge import erasure, file_folders, migration, rotation, signup
 from app.bridge.finishing import JANITOR, Desk, Operation, close
+from app.bridge.layout import GROUP
 from app.bridge.stores import OPEN, Stores
 from app.bridge.taking import end_state
 from app.clock import Millis
@@ -48,6 +50,7 @@ async def _cannot(_desk: Desk) -> Outcome:
 _UNKNOWN: Final = Operation(action="", shape=(), state=None, settle=_cannot)
 """Of another version of the program: it is left to a person."""
 _MINUTE_MS: Final = 60_000
+_HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 86_400_000
 _STORE_FILE: Final = re.compile(
     r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.db"
@@ -204,11 +207,24 @@ class Janitor:
         if left:
             telemetry.janitor_repaired("left_over_file", len(left))
         await self._remove_snapshots(known)
+        await self._compare_folders(busy | known)
         self._tell("file_without_member", sum(u not in known | busy for u, _ in found))
         present = {user_id for user_id, path in found if path == self._path(user_id)}
         missing = [row for row in rows if row.id not in present and row.store_state == OPEN]
         # Looked at again, for one that signed up after the files were listed.
         self._tell("member_without_file", sum(not self._path(m.id).exists() for m in missing))
+
+    async def _compare_folders(self, known: AbstractSet[str]) -> None:
+        """Files that were never finished go; those of nobody are told, as a store is."""
+        now = await self._stores.registry.read(lambda reader: reader.now_ms)
+        before_ms = now - self._settings.file_grace_hours * _HOUR_MS
+        left = await self._stores.on_thread(
+            lambda: file_folders.remove_left_over(self._settings, known | {GROUP}, before_ms)
+        )
+        if left:
+            telemetry.janitor_repaired("unfinished_file", left)
+        found = await self._stores.on_thread(lambda: file_folders.owners(self._settings))
+        self._tell("files_without_member", len(found - known))
 
     async def _remove_snapshots(self, known: set[UserId]) -> None:
         """Take away the copies from before migrations that have been kept long enough."""

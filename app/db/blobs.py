@@ -22,6 +22,7 @@ from app.db.driver_errors import translated_os_error
 from app.db.files import sync_folder
 from app.errors import FileDamagedError, StoreBusyError
 
+sealed_size = segments.sealed_size
 NEW_SUFFIX: Final = ".new"
 """A file that is being written."""
 _NAME_BYTES: Final = 16
@@ -235,6 +236,12 @@ def remove_folder(folder: Path) -> int:
             shutil.rmtree(folder)
         sync_folder(folder.parent)
     return size
+
+
+def remove_empty(folder: Path) -> None:
+    """Take a folder away if nothing is in it; else it stays."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _make_folder(folder: Path) -> None:

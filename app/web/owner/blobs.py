@@ -10,6 +10,7 @@ from fastapi import Query as FromQuery
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.bridge import blobs as bridge
+from app.bridge import uploads
 from app.bridge.blobs import Home
 from app.errors import InvalidInputError
 from app.owner import blobs, paths
@@ -168,7 +169,7 @@ async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: A
             headers={"ETag": etag(blobs.tag_of(put.blob))},
         )
 
-    async with bridge.arriving(
+    async with uploads.arriving(
         ask.room,
         ask.caller,
         ask.call,
@@ -178,7 +179,7 @@ async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: A
         None if length is None else int(length),
     ) as arrival:
         return await ask.once(
-            lambda call: bridge.keep(ask.room, ask.caller, call, home, new, arrival, condition),
+            lambda call: uploads.keep(ask.room, ask.caller, call, home, new, arrival, condition),
             render,
         )
 
