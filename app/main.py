@@ -18,7 +18,7 @@ from app.web import errors
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
 from app.web.owner import blobs, file_versions, file_writes, files, reports, search
-from app.web.registry import admin, flags, fleet, joining, me, session
+from app.web.registry import admin, flags, fleet, joining, me, operations, session
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
 from app.web.runtime import audit, events, health, jobs, schedules, webhooks
@@ -49,6 +49,7 @@ ROUTERS = (
     schedules.admin_router,
     flags.router,
     exposition.router,
+    operations.router,
     health.router,
 )
 """In the order of their traffic: each route ahead of the one that answers costs time."""

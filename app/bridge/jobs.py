@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
+from app import metrics
+from app.bridge import flags
 from app.bridge.access import authenticate, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
@@ -185,6 +187,8 @@ async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, and for how long
             while not waiting.is_over:
                 due_at = await store.watch(lambda reader: jobs.next_outside(reader, kinds))
                 due_s = _LOOK_S if due_at is None else (due_at - room.clock()) / 1000
+                if due_s <= 0 and not await flags.is_on(room, "jobs_outside"):
+                    due_s = _LOOK_S
                 if due_s <= 0 and (found := await _take(room, caller, call, store, kinds)):
                     return found
                 if (left_s := until - now()) <= 0:
@@ -282,6 +286,7 @@ async def complete(room: Strongroom, caller: Caller, call: Call, held: Held, res
         room, caller, call, held, lambda tx: jobs.finish(tx, held.job_id, generation, result)
     )
     room.reach("job.marked")
+    metrics.job_ended(metrics.OUTSIDE, "done")
     return job
 
 
@@ -298,7 +303,7 @@ async def fail(  # noqa: PLR0913 - who, which claim, and why
         NotFoundError: There is no such job.
     """
     terms, generation = terms_of(room.settings), held.generation or 0
-    return await _settle(
+    job = await _settle(
         room,
         caller,
         call,
@@ -307,6 +312,8 @@ async def fail(  # noqa: PLR0913 - who, which claim, and why
             tx, held.job_id, generation, error, terms, _RANDOM, is_permanent=is_permanent
         ),
     )
+    metrics.job_ended(metrics.OUTSIDE, "dead" if job.status == "dead" else "failed")
+    return job
 
 
 async def cancel(room: Strongroom, caller: Caller, call: Call, held: Held) -> Job:

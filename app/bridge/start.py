@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from app import telemetry
+from app import metrics, telemetry
 from app.bridge import instance_key, layout, setup
 from app.bridge.acts import Acts
 from app.bridge.gate import DerivationGate
@@ -77,6 +77,7 @@ async def _prepare(
 ) -> None:
     require_fit_driver()
     settings.database.mkdir(mode=0o700, exist_ok=True)
+    metrics.clear(settings.metrics_folder)
     is_fresh = not settings.system_file.exists()
     if is_fresh:
         _make_root(settings, clock)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import telemetry
+from app import metrics, telemetry
 from app.errors import PayloadTooLargeError, StrongroomError
 from app.web import idempotency
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
@@ -77,6 +77,7 @@ class Envelope:
         scope[REQUEST_ID] = request_id
         limit = self._limit_of(scope["path"])
         exchange = _Exchange(receive, send, request_id, limit)
+        ready = None
         try:
             _judge_headers(scope, limit)
             if self._host is not None:
@@ -92,7 +93,9 @@ class Envelope:
             if exchange.has_begun:
                 raise
             await _problem_of(error, request_id)(scope, receive, exchange.send)
-
+        finally:
+            template = _template(scope) if ready is None else scope["path"]
+            metrics.answered(scope["method"], template, exchange.status)
 
     def _limit_of(self, path: str) -> int:
         """Most bytes of a body sent to this path."""
@@ -108,7 +111,7 @@ class Envelope:
 class _Exchange:
     """One request's body, bounded, and its answer, signed."""
 
-    __slots__ = ("_left", "_receive", "_send", "_signature", "has_begun")
+    __slots__ = ("_left", "_receive", "_send", "_signature", "has_begun", "status")
 
     def __init__(self, receive: Receive, send: Send, request_id: str, limit: int) -> None:
         self._receive = receive
@@ -117,6 +120,8 @@ class _Exchange:
         self._left = limit
         self.has_begun = False
         """Whether the answer's head is sent."""
+        self.status = 0
+        """Of the answer; 0 until it begins."""
 
     async def receive(self) -> Message:
         """Await the next piece of the body.
@@ -138,12 +143,14 @@ class _Exchange:
         """Send the next piece of the answer; its head is given what every answer has."""
         if message["type"] == "http.response.start":
             message["headers"] = self._signed(message["headers"])
+            self.status = message["status"]
         await self._send(message)
 
     async def give(self, answer: Answer) -> None:
         """Send a whole answer."""
         status, headers, body = answer
         signed = self._signed(headers)
+        self.status = status
         await self._send({"type": "http.response.start", "status": status, "headers": signed})
         await self._send({"type": "http.response.body", "body": body})
 

@@ -115,6 +115,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/events": _EVENTS,
     "DELETE /api/events": _PERSON,
     "GET /api/events/stream": _EVENTS,
+    "GET /api/admin/operations": _OPERATE,
+    "POST /api/admin/operations/{key}/release": Rule(capability="operate"),
     "GET /api/admin/fleet": Rule(scope="admin", capability="operate"),
     "GET /api/admin/stores": Rule(scope="admin", capability="operate"),
     "GET /api/admin/audit": Rule(scope="admin", capability="audit.read"),

@@ -20,6 +20,7 @@ from app.ids import UserId
 from app.worker import housekeeping, ticks
 from app.worker.control import serve_control
 from app.worker.deliveries import Deliveries
+from app.worker.exposition import serve_metrics
 from app.worker.handlers import OWN, Handlers
 from app.worker.housekeeping import Housekeeper
 from app.worker.orchestrator import Orchestrator
@@ -98,6 +99,11 @@ async def _lead(room: Strongroom, stopping: asyncio.Event) -> None:
         async with serve_control(room):
             await stopping.wait()
 
+    async def expose() -> None:
+        if room.settings.metrics_address is not None:
+            async with serve_metrics(room.settings.metrics_address, room.settings.metrics_folder):
+                await stopping.wait()
+
     janitor = Janitor(room.settings, room.stores)
     try:
         await asyncio.gather(
@@ -105,6 +111,7 @@ async def _lead(room: Strongroom, stopping: asyncio.Event) -> None:
             _repeat(stopping, LEADER_POLL_S, "settle", janitor.settle),
             _repeat(stopping, room.settings.janitor_s, "janitor", janitor.compare),
             _repeat(stopping, LEADER_POLL_S, "control", serve),
+            _repeat(stopping, LEADER_POLL_S, "metrics", expose),
             _repeat(stopping, _PLAIN_POLL_S, "plain", lambda: waiting.open_plain_due(room)),
         )
     finally:
