@@ -1,6 +1,5 @@
 """`Idempotency-Key`: a request that comes again is answered again and done once."""
 
-import concurrent.futures
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -29,7 +28,6 @@ from tests.support.repeats import (
 )
 
 REPLAYED: Final = "idempotency-replayed"
-TWINS: Final = 10
 UNSAFE: Final = {route for route in RULES if not route.startswith("GET ")}
 REFUSED: Final = sorted(route for route in UNSAFE if RULES[route].repeats == "refused")
 UNNEEDED: Final = sorted(route for route in UNSAFE if RULES[route].repeats == "unneeded")
@@ -351,28 +349,3 @@ def test_what_was_answered_about_an_erased_member_is_gone(group: Group) -> None:
         kept = connection.all("SELECT body FROM sys_idempotency_keys WHERE body IS NOT NULL")
     about = [body for (body,) in kept if leaver.user_id.encode() in bytes(body)]  # type: ignore[arg-type] # of a blob
     assert len(about) == 1, "the receipt of the erasure"
-
-
-@pytest.mark.parametrize("root", ["user-memory", "shared-memory"])
-def test_of_twins_in_flight_one_acts(
-    root: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Ten at once over two workers: one line is added, and all are told the same."""
-    with people_on(tmp_path_factory.mktemp("twins"), workers=2) as people:
-        path, key = f"{root}/twins.md", _key()
-        first = append(people.member, path)
-        first.send(None).raise_for_status()
-
-        def ask(_: int) -> httpx.Response:
-            with httpx.Client(
-                base_url=people.service.client.base_url, timeout=60, trust_env=False
-            ) as client:
-                headers = people.member.headers | {"Idempotency-Key": key}
-                return client.post("/api/file/append", headers=headers, **first.more)
-
-        with concurrent.futures.ThreadPoolExecutor(TWINS) as pool:
-            answers = list(pool.map(ask, range(TWINS)))
-        assert {answer.status_code for answer in answers} == {200}
-        assert len({answer.content for answer in answers}) == 1
-        assert sum(REPLAYED not in answer.headers for answer in answers) == 1
-        assert people.member.read(path).count("line") == 2
