@@ -5,7 +5,15 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
-from app.bridge import delivery_commands, erasure, fleet, job_commands, members, schedule_commands
+from app.bridge import (
+    delivery_commands,
+    erasure,
+    fleet,
+    half_done,
+    job_commands,
+    members,
+    schedule_commands,
+)
 from app.bridge.arguments import (
     PASSWORD_CHARS_MAX,
     Answer,
@@ -136,6 +144,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "user.erase": command(OneUser, _erase_user),
     "lock": command(OneUser, _lock),
     **fleet.COMMANDS,
+    **half_done.COMMANDS,
     **job_commands.COMMANDS,
     **delivery_commands.COMMANDS,
     **schedule_commands.COMMANDS,

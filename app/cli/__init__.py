@@ -16,6 +16,7 @@ from app.cli import (
     jobs,
     lock,
     migrate,
+    operations,
     schedules,
     serve,
     supervisor,
@@ -42,6 +43,7 @@ def build() -> typer.Typer:
     commands.add_typer(deliveries.build_breakers(), name="breakers")
     commands.add_typer(schedules.build(), name="schedules")
     commands.add_typer(flags.build(), name="flags")
+    commands.add_typer(operations.build(), name="operations")
     commands.command("lock")(lock.lock)
     commands.command("check")(check.check)
     commands.command("migrate")(migrate.migrate)

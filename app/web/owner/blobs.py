@@ -18,6 +18,7 @@ from app.owner.blobs import Blob, NewBlob, Put, Which
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.settings import Settings
 from app.web import cursors, ranges
+from app.web.answers import OBJECT, no_content
 from app.web.preconditions import blob_condition_of, etag, is_known, require_tag
 from app.web.routes import Ask, AskDep, StrictRoute
 from app.web.shapes import (
@@ -146,7 +147,7 @@ def _media_type(request: Request) -> str:
     return text
 
 
-@router.put("/api/blobs/{blob_id}", openapi_extra=_RAW, responses=_CREATED)
+@router.put("/api/blobs/{blob_id}", openapi_extra=_RAW, responses=_CREATED, response_model=OBJECT)
 async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: AskDep) -> Response:
     """Store a file, of any media type, under a UUID of one's own; `?path=` or `?report=` hangs it
     on a note or report.
@@ -232,7 +233,7 @@ async def delete_blob(
     condition = blob_condition_of(ask.request)
     return await ask.once(
         lambda call: bridge.remove(ask.room, ask.caller, call, query.home, blob_id, condition),
-        lambda _: Response(status_code=204),
+        no_content,
     )
 
 
