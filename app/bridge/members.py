@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from app.bridge import erasure, passwords
+from app.bridge import erasure, flags, passwords
 from app.bridge.callers import Call, Caller
 from app.bridge.erasure import Receipt
 from app.bridge.revocation import lock_everywhere
 from app.bridge.signup import NewMember, SignedUp, sign_up
-from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.stores import OPEN
+from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.taking import CLOSING, taken
 from app.crypto import passwords as password_rule
 from app.crypto import tokens
@@ -197,8 +197,18 @@ async def erase_member(room: Strongroom, caller: Caller, user_id: str, call: Cal
 async def invite(
     room: Strongroom, caller: Caller, role_id: str, call: Call
 ) -> tuple[Token, InvitationRow]:
-    """Make an invitation; its token is shown once."""
+    """Make an invitation; its token is shown once.
+
+    Returns:
+        The token, and the invitation.
+
+    Raises:
+        NotPermittedError: The caller may not give that role.
+        InvalidInputError: There is no such role.
+        TurnedOffError: Nobody is invited for now.
+    """
     require_may_grant(caller, role_id)
+    await flags.require_on(room, "invitations")
     token = tokens.mint("invite", new_uuid7(room.clock()))
     hours = room.settings.invitation_hours
 
@@ -217,8 +227,11 @@ async def require_invitation(room: Strongroom, token: Token | None) -> Invitatio
 
     Raises:
         InvalidCredentialsError: It is no good invitation.
+        TurnedOffError: It is good, and nobody is invited for now.
     """
-    return await room.stores.registry.read(lambda reader: invitations.require(reader, token))
+    found = await room.stores.registry.read(lambda reader: invitations.require(reader, token))
+    await flags.require_on(room, "invitations")
+    return found
 
 
 async def accept(

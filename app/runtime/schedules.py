@@ -46,7 +46,7 @@ LOOK_MAX: Final = 2_000
 _END: Final = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """What a person or program says of a schedule."""
 

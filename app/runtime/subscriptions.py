@@ -27,6 +27,8 @@ TYPES_MAX: Final = 50
 """Patterns that one subscription may have."""
 TYPE_CHARS_MAX: Final = 100
 _PATTERN: Final = re.compile(r"\*|[a-z][a-z0-9_]*\.(\*|[a-z][a-z0-9_]*)")
+INTERNAL: Final = "internal:"
+"""Begins what a part of the program is reached by; no url does."""
 _PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -56,7 +58,7 @@ def require_types(event_types: Sequence[str]) -> None:
 def connection_of(target: Target | Subscriber) -> str:
     """What a target is reached by, `https://example.com:443`; a part of the program by its name."""
     if target.url is None:
-        return f"internal:{target.name}"
+        return f"{INTERNAL}{target.name}"
     url = urlsplit(target.url)
     host = f"[{url.hostname}]" if ":" in (url.hostname or "") else url.hostname
     return f"{url.scheme}://{host}:{url.port or _PORTS[url.scheme]}"

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from app import telemetry
 from app.bridge import deliveries as words
+from app.bridge import flags
 from app.bridge import subscribers as internal
 from app.bridge.strongroom import Strongroom
 from app.bridge.subscribers import SUBSCRIBERS, Subscribers
@@ -31,6 +32,7 @@ from app.errors import StrongroomError
 from app.ids import UserId
 from app.runtime import breakers, deliveries
 from app.runtime.deliveries import Claimed, Due, Result
+from app.runtime.subscriptions import INTERNAL
 from app.worker.http_sender import Sender
 
 Store = RuntimeStore[Any, Any]
@@ -219,6 +221,8 @@ class Deliveries:
             busy = desk.busy()
             full = [name for name, count in busy.items() if count >= most]
             due = await desk.store.watch(lambda reader: deliveries.look(reader, most, full))
+            if not await flags.is_on(self._room, "webhooks"):
+                due = [each for each in due if each.connection.startswith(INTERNAL)]
             wanted, reserved = self._fitting(due, busy, most)
             if wanted:
                 claims = await desk.store.write(
