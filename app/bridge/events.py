@@ -216,11 +216,17 @@ async def prune_own(room: Strongroom, caller: Caller, call: Call, before: Millis
     actor = caller.actor(call)
 
     async def prune(store: OwnerStore) -> int:
+        if call.once is not None:
+            # What was pruned is not pruned further by the same request.
+            await store.read(call.once.require_new)
         count = 0
         while True:
             gone = await store.write(lambda tx: events.prune(tx, before, _PRUNED_AT_ONCE), actor)
             count += gone
             if gone < _PRUNED_AT_ONCE:
-                return count
+                break
+        if call.once is not None:
+            await store.write(lambda _tx: count, actor, once=call.once)
+        return count
 
     return await with_own(room, caller, call, prune)

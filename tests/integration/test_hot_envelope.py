@@ -156,7 +156,9 @@ def test_an_answer_under_way_is_broken_off(app: App, kind: type[Exception]) -> N
         ),
         pytest.param(((b"content-length", b"-1"),), (b"",), 413, id="announced as no number"),
         pytest.param(((b"x", b"y" * 65_536),), (b"",), 400, id="headers too large"),
-        pytest.param(((b"idempotency-key", b"k"),), (b"",), 422, id="a key on a write"),
+        pytest.param(((b"idempotency-key", b"k"),), (b"",), 200, id="a key on a write"),
+        pytest.param(((b"idempotency-key", b"a key"),), (b"",), 422, id="a key that is none"),
+        pytest.param(((b"idempotency-key", b"k"),) * 2, (b"",), 422, id="two keys"),
     ],
 )
 def test_no_request_is_larger_than_its_call_takes(

@@ -4,6 +4,7 @@ Every private value sent holds one random mark, so that one search finds any of 
 number after it tells which call let it out.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -189,9 +190,9 @@ def _administration(sender: Sender) -> None:
 
 def _answers_to(admin: Client, user_id: str) -> Iterator[tuple[str, str]]:
     """Everything an administrator can read."""
-    ids = {"user_id": user_id, "home": "group", "report_id": user_id, "version": 1}
+    ids = defaultdict(lambda: user_id, {"home": "group", "version": "1"})
     for route in (route for route in RULES.keys() - ENDLESS if route.startswith("GET ")):
-        path = route.removeprefix("GET ").format(**ids)
+        path = route.removeprefix("GET ").format_map(ids)
         for params in ({}, {"path": "user-memory"}, {"q": "m"}, {"home": "group"}):
             answer = admin.call("GET", path, params=params)
             yield f"{route} {params}", answer.text + str(answer.headers)
@@ -202,8 +203,10 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     sender = Sender(admin, Marks())
     password = _account(sender, sender.mark("temporary password"))
     user_id = sender.marks.senders[-1]
+    sender.is_keyed = True
     _notes(sender)
     _reports(sender)
+    sender.is_keyed = False
     _credentials(sender, password)
     _administration(sender)
     assert outside.where(*sender.needles()) == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from app.web.rules import RULES
 from tests.support.clients import Client
 from tests.support.outside import regular_files
 from tests.support.service import LiveService
@@ -101,6 +102,8 @@ class Sender:
         self.secrets: list[str] = []
         """Tokens and codes that the service gave out."""
         self.headers: dict[str, str] = {}
+        self.is_keyed = False
+        """Whether each call is made twice, with a key of its own that is marked too."""
 
     def send(self, route: str, wanted: int, *, by_admin: bool = False, **more: Any) -> Any:  # noqa: ANN401 - JSON
         """Make one call; its answer."""
@@ -112,6 +115,10 @@ class Sender:
         path = template.format(**more.pop("ids", {}))
         headers = {**(self.admin.headers if by_admin else self.headers), **more.pop("headers", {})}
         client = self.admin.service.client
+        if self.is_keyed and method != "GET" and RULES[route].repeats == "kept":
+            headers["Idempotency-Key"] = self.mark(route)
+            first = client.request(method, path, headers=headers, **more)
+            assert first.status_code == wanted, (route, first.text)
         answer = client.request(method, path, headers=headers, **more)
         assert answer.status_code == wanted, (route, answer.text)
         is_json = answer.content and "json" in answer.headers["content-type"]

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Response
 from fastapi import Query as FromQuery
 from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import Field
@@ -19,6 +19,7 @@ from app.clock import Millis
 from app.errors import InvalidInputError, StrongroomError
 from app.runtime import events
 from app.runtime.events import Cursor, Event, Types
+from app.web.answers import OBJECT, as_json
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import LIMIT_DEFAULT, Query, Time, Whole, page, time_or_none
 
@@ -103,11 +104,14 @@ async def list_events(query: Annotated[PagedFeedQuery, FromQuery()], ask: AskDep
     return page(items, found.next.text)
 
 
-@router.delete("/api/events")
-async def prune_events(query: Annotated[PruneQuery, FromQuery()], ask: AskDep) -> dict[str, int]:
+@router.delete("/api/events", response_model=OBJECT)
+async def prune_events(query: Annotated[PruneQuery, FromQuery()], ask: AskDep) -> Response:
     """Remove the events of one's own store from before a time; cursors stay what they are."""
     before = Millis(query.before)
-    return {"removed": await bridge.prune_own(ask.room, ask.caller, ask.call, before)}
+    return await ask.once(
+        lambda call: bridge.prune_own(ask.room, ask.caller, call, before),
+        as_json(lambda removed: {"removed": removed}),
+    )
 
 
 class EventStream(EventSourceResponse):
