@@ -3,8 +3,9 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import Final
 
 from app.db.context import Actor
@@ -14,14 +15,17 @@ Value = str | int | float | bytes | None
 Function = tuple[str, int, Callable[..., Value]]
 """A deterministic SQL function: name, number of arguments (-1 any), body."""
 
+# Made once: `dumps` with options of its own makes an encoder at each call.
+_to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 ACTOR_FUNCTIONS: Final[Mapping[str, Callable[[Actor], str | int | None]]] = {
-    "sys_actor_kind": lambda actor: actor.kind,
-    "sys_actor_sub": lambda actor: actor.sub,
-    "sys_acting_for": lambda actor: actor.acting_for,
-    "sys_action": lambda actor: actor.action,
-    "sys_request_id": lambda actor: actor.request_id,
-    "sys_trace_id": lambda actor: actor.trace_id,
-    "sys_depth": lambda actor: actor.depth,
+    "sys_actor_kind": attrgetter("kind"),
+    "sys_actor_sub": attrgetter("sub"),
+    "sys_acting_for": attrgetter("acting_for"),
+    "sys_action": attrgetter("action"),
+    "sys_request_id": attrgetter("request_id"),
+    "sys_trace_id": attrgetter("trace_id"),
+    "sys_depth": attrgetter("depth"),
 }
 """Each answers from the actor of the write under way."""
 
@@ -40,20 +44,22 @@ def changed_fields(plain: str, masked: str, *values: Value) -> str:
         An object with the fields that differ; `{}` when none does.
     """
     pairs = zip(values[::2], values[1::2], strict=True)
-    fields = chain(_names(plain, masked=False), _names(masked, masked=True))
-    return json.dumps(
+    return _to_json(
         {
             name: pair
-            for (name, is_masked), pair in zip(fields, pairs, strict=True)
+            for (name, is_masked), pair in zip(_names(plain, masked), pairs, strict=True)
             if (pair != (None, None) if is_masked else pair[0] != pair[1])
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
+        }
     )
 
 
-def _names(text: str, *, masked: bool) -> Iterator[tuple[str, bool]]:
-    return ((name, masked) for name in text.split(",") if name)
+@lru_cache
+def _names(plain: str, masked: str) -> tuple[tuple[str, bool], ...]:
+    """Each field, and whether it is masked; there are as many lists as declarations."""
+    told = [(name, False) for name in plain.split(",")] + [
+        (name, True) for name in masked.split(",")
+    ]
+    return tuple((name, is_masked) for name, is_masked in told if name)
 
 
 SALT_BYTES: Final = 16
@@ -82,8 +88,9 @@ def row_hash(previous: bytes | None, *skeleton: Value) -> bytes:
         SHA-256 of the previous hash and the skeleton as compact JSON, bytes as hex.
     """
     parts = [each.hex() if isinstance(each, bytes) else each for each in skeleton]
-    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256((previous or b"") + text.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(
+        (previous or b"") + _to_json(parts).encode("utf-8", "surrogatepass")
+    ).digest()
 
 
 FOR_TRIGGERS: Final[tuple[Function, ...]] = (

@@ -185,7 +185,7 @@ class Connection:
         for name, count, body in (*functions.FOR_TRIGGERS, *extra):
             self._define(name, count, body, deterministic=True)
         for name, read in functions.ACTOR_FUNCTIONS.items():
-            self._define(name, 0, self._actor_reader(read))
+            self._define_actor(name, read)
         self._define("sys_now_ms", 0, self._clock)
         self._define("sys_new_id", 0, self.new_id)
         self._define("sys_new_salt", 0, functions.new_salt)
@@ -203,14 +203,17 @@ class Connection:
 
         self._raw.create_function(name, count, call, deterministic=deterministic)
 
-    def _actor_reader(self, read: Callable[[Actor], Value]) -> Callable[[], Value]:
+    def _define_actor(self, name: str, read: Callable[[Actor], Value]) -> None:
+        # Flat, for the triggers of one change call many of these.
         def call() -> Value:
-            if self.actor is None:
+            actor = self.actor
+            if actor is None:
                 message = "a tracked write needs an actor"
-                raise RuntimeError(message)
-            return read(self.actor)
+                self._failure = RuntimeError(message)
+                raise self._failure
+            return read(actor)
 
-        return call
+        self._raw.create_function(name, 0, call)
 
     def _meaning(self, error: Exception) -> Exception:
         failure, self._failure = self._failure, None
