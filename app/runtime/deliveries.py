@@ -108,6 +108,10 @@ def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[D
     due: list[Due] = []
     open_ones = {row.connection: row for row in reader.all(sql.LIST_OPEN_BREAKERS)}
     pausing = {name for name, row in open_ones.items() if not breakers.may_probe(row, now)}
+    for connection in open_ones.keys() - pausing:
+        probe = reader.one(sql.FIND_PROBE, connection=connection)
+        if probe is not None and probe.next_attempt_at <= now and connection not in busy:
+            due.append(Due(probe.id, probe.subscription_id, connection, is_blocked=False))
     for subscriber in reader.all(sql.LIST_SUBSCRIBERS):
         connection = connection_of(subscriber)
         is_blocked = connection in pausing
@@ -116,10 +120,6 @@ def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[D
         limit = _HOLD_MAX if is_blocked else most
         found = reader.all(sql.LIST_DUE, subscription_id=subscriber.id, now=now, limit=limit)
         due += [Due(row.value, subscriber.id, connection, is_blocked) for row in found]
-    for connection in open_ones.keys() - pausing:
-        probe = reader.one(sql.FIND_PROBE, connection=connection)
-        if probe is not None and probe.next_attempt_at <= now and connection not in busy:
-            due.append(Due(probe.id, probe.subscription_id, connection, is_blocked=False))
     return due
 
 

@@ -28,7 +28,7 @@ def far() -> Iterator[Endpoint]:
         yield found
 
 
-def send(
+def send(  # noqa: PLR0913 - each is one thing that may be otherwise
     url: str,
     networks: Sequence[str] = NETWORKS,
     *,
