@@ -73,7 +73,8 @@ def faults(settings: Settings, *, serving: bool) -> list[str]:
     beside = {store + suffix for store in stores for suffix in SIDECARS}
     wanted = stores | _ALWAYS | (set() if rows else {settings.setup_token_file.name})
     allowed = wanted | (beside | {_SERVING} if serving else set())
-    found = {path.name for path in settings.database.iterdir()}
+    snapshots = {each.name for name in stores for each in files.snapshots(settings.database / name)}
+    found = {path.name for path in settings.database.iterdir()} - snapshots
     in_root = {path.name for path in settings.root.iterdir()}
     return [
         *(f"half-done: {action}" for action in half_done(settings)),

@@ -5,5 +5,22 @@ from typing import Final
 REPEATED: Final = frozenset({"once.acted", "once.answered", "close.taken", "close.written"})
 """Of requests that come again: `test_idempotency_kill`."""
 
-ELSEWHERE: Final = REPEATED
+JOBS: Final = frozenset({"job.enqueued", "job.claimed", "job.ran", "job.marked"})
+"""Between the durable steps of a job: `test_jobs_kill`."""
+
+MIGRATED: Final = {
+    "migrate.taken": False,
+    "migrate.begun": False,
+    "migrate.copied": False,
+    "migrate.applying": False,
+    "migrate.applied": True,
+    "migrate.ended": True,
+    "migrate.done": True,
+}
+"""Of a store that is brought to the present version, and whether it is when killed there:
+`test_migration`."""
+STARTED: Final = {"start.copied": False, "start.applying": False, "start.applied": True}
+"""The same of system.db, at the start."""
+
+ELSEWHERE: Final = REPEATED | JOBS | MIGRATED.keys() | STARTED.keys()
 """All of them."""

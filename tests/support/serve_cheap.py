@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from app import telemetry
 from app.bridge import start
+from app.bridge.strongroom import Reach
 from app.cli import supervisor
 from app.cli.serve import run_worker
 from app.errors import StartError
@@ -62,7 +63,7 @@ def _serve(settings: Settings, kill_at: str) -> int:
     try:
         return supervisor.run(
             settings,
-            prepare=lambda s: start.prepare(s, kdf_params=CHEAP),
+            prepare=lambda s: start.prepare(s, kdf_params=CHEAP, reach=_killer(s, kill_at)),
             worker_command=command,
         )
     except StartError as error:
@@ -70,9 +71,8 @@ def _serve(settings: Settings, kill_at: str) -> int:
         return supervisor.EXIT_CANNOT
 
 
-def _app(settings: Settings, kill_at: str) -> "ASGIApp":
-    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
-
+def _killer(settings: Settings, kill_at: str) -> Reach:
+    """What ends this process at the point that was named."""
     once = kill_file(settings.root)
 
     def reach(point: str) -> None:
@@ -85,7 +85,18 @@ def _app(settings: Settings, kill_at: str) -> "ASGIApp":
                 os.killpg(0, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    return create_app(settings, kdf_params=CHEAP, reach=reach)
+    return reach
+
+
+def _app(settings: Settings, kill_at: str) -> "ASGIApp":
+    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
+    from app.worker.handlers import OWN, Handlers  # noqa: PLC0415 - as above
+    from tests.support.workshop import Workshop  # noqa: PLC0415 - as above
+
+    handlers = Handlers([OWN, Workshop().handlers])
+    return create_app(
+        settings, kdf_params=CHEAP, reach=_killer(settings, kill_at), handlers=handlers
+    )
 
 
 if __name__ == "__main__":
