@@ -335,7 +335,7 @@ def test_a_restored_text_is_a_new_version(store: OwnerFile) -> None:
 
 
 def test_a_deleted_note_is_restored(store: OwnerFile) -> None:
-    """A deleted note's text comes back as a note of its own; a deletion has none to give."""
+    """A deleted note comes back as the note it was, with what hung on it; a deletion has no text."""
     old = _put(store, "a/n", "one").note
     _delete(store, "a/n")
     with pytest.raises(NotFoundError):
@@ -344,7 +344,7 @@ def test_a_deleted_note_is_restored(store: OwnerFile) -> None:
         _restore(store, "a/n", 9)
     restored = _restore(store, "a/n", 1)
     assert restored.created
-    assert (restored.note.version, restored.note.id != old.id) == (3, True)
+    assert (restored.note.version, restored.note.id) == (3, old.id)
     assert get_note(store.reader, "a/n").content == "one"
 
 
