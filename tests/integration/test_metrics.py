@@ -73,7 +73,7 @@ def test_the_token_of_the_file_opens_the_counts_beside_the_api(tmp_path: Path) -
 
         assert code_of(ask("a-token")) == "invalid_credentials"
         file.write_text("")
-        assert code_of(ask("")) == "invalid_credentials"
+        assert code_of(ask("anything")) == "invalid_credentials"
         file.write_text("a-token\n")
         assert code_of(ask(None)) == "authentication_required"
         assert code_of(ask("another")) == "invalid_credentials"

@@ -23,7 +23,9 @@ ACTOR: Final = system_actor("test")
 KIND: Final = "strongroom.test"
 EFFECT: Final = "effect"
 """The kind of what a test's job writes in its own store: once, however often it ran."""
-_BOUND_S: Final = 30.0
+_BOUND_S: Final = 60.0
+_LONG_S: Final = 2.5
+"""More than twice the lease that a test of it chooses."""
 
 
 class Order(BaseModel):
@@ -79,6 +81,8 @@ class Workshop:
                 raise RuntimeError(message)
             case "wait":
                 await self.gate.wait()
+            case "long":
+                await asyncio.sleep(_LONG_S)
             case "bad_effect":
                 return Outcome(effect=_fall)
             case _:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -13,6 +14,7 @@ from app.db.registry import statements as sql
 from app.db.registry.rows import WorkTimesRow
 from app.ids import UserId
 from app.runtime import jobs
+from app.runtime.jobs import Job
 from app.worker.handlers import Handlers
 from tests.support import rig as rigs
 from tests.support.rig import Rig
@@ -137,6 +139,10 @@ def test_poison_dies_after_its_tries_and_the_rest_flows(make_rig: Callable[..., 
     rig.run(main)
 
 
+def _is_later(shown: int, found: Job) -> bool:
+    return (found.lease_until or 0) > shown
+
+
 def test_a_long_job_keeps_its_claim(make_rig: Callable[..., Rig]) -> None:
     """Renewed at a third of its length: another process that waits for it to end never gets it."""
     rig, shop, other = make_rig(job_lease_s=1, idle_lock_s=900), Workshop(), Workshop()
@@ -150,9 +156,7 @@ def test_a_long_job_keeps_its_claim(make_rig: Callable[..., Rig]) -> None:
                 shown = first.lease_until or 0
                 for _ in range(3):
                     rig.clock.advance(700)
-                    renewed = await reached(
-                        group, job_id, lambda j, was=shown: (j.lease_until or 0) > was
-                    )
+                    renewed = await reached(group, job_id, partial(_is_later, shown))
                     shown = renewed.lease_until or 0
                 shop.gate.set()
                 other.gate.set()
