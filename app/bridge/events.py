@@ -15,7 +15,7 @@ from app.bridge.callers import Call, Caller, covers
 from app.bridge.reports import Home
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
-from app.db.owner.store import OwnerReader, OwnerStore
+from app.db.owner.store import OwnerReader, OwnerTransactor
 from app.db.registry.store import RegistryReader
 from app.ids import RoleId, UserId
 from app.owner import identity, reports
@@ -28,7 +28,7 @@ from app.runtime.events import Cursor, Event, Page, Types
 
 SCOPE: Final = "events:read"
 """What a token needs to be told of events at all."""
-_PRUNED_AT_ONCE: Final = 2_000
+_BATCH: Final = 2_000
 
 OVERSEEN: Final[dict[str, Capability | None]] = {
     "user": "users.read",
@@ -215,18 +215,12 @@ async def prune_own(room: Strongroom, caller: Caller, call: Call, before: Millis
     """
     actor = caller.actor(call)
 
-    async def prune(store: OwnerStore) -> int:
-        if call.once is not None:
-            # What was pruned is not pruned further by the same request.
-            await store.read(call.once.require_new)
+    def prune(tx: OwnerTransactor) -> int:
         count = 0
-        while True:
-            gone = await store.write(lambda tx: events.prune(tx, before, _PRUNED_AT_ONCE), actor)
+        while gone := events.prune(tx, before, _BATCH):
             count += gone
-            if gone < _PRUNED_AT_ONCE:
-                break
-        if call.once is not None:
-            await store.write(lambda _tx: count, actor, once=call.once)
         return count
 
-    return await with_own(room, caller, call, prune)
+    return await with_own(
+        room, caller, call, lambda store: store.write(prune, actor, once=call.once)
+    )

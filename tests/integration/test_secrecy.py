@@ -120,6 +120,14 @@ def _notes(sender: Sender) -> None:
     sender.send("POST /api/search", 200, json={"q": line})
 
 
+def _events(sender: Sender) -> None:
+    """The member's own log, by types of their making; then pruned."""
+    kind = f"{sender.mark('type').lower()}.*"
+    sender.send("GET /api/events", 422, params={"types": kind})
+    sender.send("GET /api/events", 422, params={"after": sender.mark("cursor")})
+    sender.send("DELETE /api/events", 200, params={"before": "2000-01-01T00:00:00Z"})
+
+
 def _reports(sender: Sender) -> None:
     """A report of the member's own, in every field."""
     words = ("kind", "title", "body", "produced_by", "summary", "run_id")
@@ -205,6 +213,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     user_id = sender.marks.senders[-1]
     sender.is_keyed = True
     _notes(sender)
+    _events(sender)
     _reports(sender)
     sender.is_keyed = False
     _credentials(sender, password)

@@ -191,9 +191,9 @@ def test_ones_own_log_is_read_and_pruned(rig: Rig) -> None:
     rig.run(work)
 
 
-def test_much_is_pruned_in_several_writes(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that none of them holds the store for long."""
-    monkeypatch.setattr(events, "_PRUNED_AT_ONCE", 2)
+def test_much_is_pruned_in_batches(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it, in one write."""
+    monkeypatch.setattr(events, "_BATCH", 2)
 
     async def work(room: Strongroom) -> None:
         await add(room)
