@@ -1,4 +1,4 @@
-"""Answers made of nothing but what an operation returned, so that they can be kept and given again."""
+"""Answers made of what an operation returned and of nothing else, so that they can be kept."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar

@@ -8,12 +8,13 @@ import httpx
 import pytest
 
 from app.web.rules import RULES
+from tests.support import repeats_of_content as content
+from tests.support import repeats_of_people as people
+from tests.support import repeats_of_work as work
 from tests.support.clients import Client
 from tests.support.people import people_on
 from tests.support.problems import require_problem
 from tests.support.repeats import (
-    CASES,
-    ENDS_ITSELF,
     Build,
     Group,
     Request,
@@ -27,6 +28,7 @@ from tests.support.repeats import (
     put,
 )
 
+CASES: Final = (*content.CASES, *people.CASES, *work.CASES)
 REPLAYED: Final = "idempotency-replayed"
 UNSAFE: Final = {route for route in RULES if not route.startswith("GET ")}
 REFUSED: Final = sorted(route for route in UNSAFE if RULES[route].repeats == "refused")
@@ -41,8 +43,8 @@ SECRET: Final = re.compile(
 @pytest.fixture(scope="module")
 def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("idempotency")) as people:
-        yield Group(people)
+    with people_on(tmp_path_factory.mktemp("idempotency")) as found:
+        yield Group(found)
 
 
 def _key() -> str:
@@ -71,7 +73,7 @@ def require_acted(request: Request, key: str) -> httpx.Response:
 
 def test_every_call_that_keeps_its_answer_is_tried() -> None:
     """A new call is given a request here, or says that it takes no key."""
-    assert {route for route, _ in CASES} | ENDS_ITSELF == KEPT
+    assert {route for route, _ in CASES} | people.ENDS_ITSELF == KEPT
 
 
 def _ids(value: object) -> str | None:

@@ -1,0 +1,122 @@
+"""Requests for notes, reports and files, ready to be repeated."""
+
+from typing import Final
+
+from app.clock import system_clock
+from app.ids import new_uuid7
+from tests.support.repeats import (
+    TEXT,
+    Cases,
+    Group,
+    Request,
+    append,
+    group_report,
+    note,
+    number,
+    post,
+    put,
+    report_body,
+)
+
+
+def _put(group: Group) -> Request:
+    return put(group.plain, f"user-memory/put-{number()}.md")
+
+
+def _put_shared(group: Group) -> Request:
+    return put(group.plain, f"shared-memory/put-{number()}.md")
+
+
+def _patch(group: Group) -> Request:
+    edits = {"edits": [{"old": "one", "new": "three"}]}
+    more = {"params": {"path": note(group.plain)}, "json": edits}
+    return Request(group.plain, "PATCH", "/api/file", more)
+
+
+def _delete(group: Group) -> Request:
+    more = {"params": {"path": note(group.plain), "purge": "true"}}
+    return Request(group.plain, "DELETE", "/api/file", more)
+
+
+def _write(group: Group) -> Request:
+    body = {"path": f"user-memory/written-{number()}.md", "content": TEXT}
+    return post(group, "/api/file/write", body)
+
+
+def _append(group: Group) -> Request:
+    return post(group, "/api/file/append", {"path": note(group.plain), "content": "more"})
+
+
+def _append_raw(group: Group) -> Request:
+    return append(group.plain, note(group.plain))
+
+
+def _edit(group: Group) -> Request:
+    edits = [{"insert_at_line": 1, "text": "zero"}]
+    return post(group, "/api/file/edit", {"path": note(group.plain), "edits": edits})
+
+
+def _delete_by_body(group: Group) -> Request:
+    return post(group, "/api/file/delete", {"path": note(group.plain)})
+
+
+def _move(group: Group) -> Request:
+    body = {"from": note(group.plain), "to": f"user-memory/moved-{number()}.md"}
+    return post(group, "/api/file/move", body)
+
+
+def _restore(group: Group) -> Request:
+    path = note(group.plain)
+    made = group.plain.get(path).headers["etag"].strip('"')
+    group.plain.put(path, "changed").raise_for_status()
+    return post(group, "/api/file/restore", {"path": path, "version": int(made)})
+
+
+def _report(group: Group) -> Request:
+    return post(group, "/api/reports", report_body("owner"))
+
+
+def _report_to_admins(group: Group) -> Request:
+    return group_report(group.people.admin)
+
+
+def _mark(group: Group) -> Request:
+    made = _report(group).send(None).json()
+    return Request(group.plain, "POST", f"/api/reports/own/{made['id']}/read")
+
+
+def _remove_report(group: Group) -> Request:
+    made = _report_to_admins(group).send(None).json()
+    return Request(group.people.admin, "DELETE", f"/api/reports/group/{made['id']}")
+
+
+def _blob(group: Group) -> Request:
+    path = f"/api/blobs/{new_uuid7(system_clock())}"
+    return Request(group.plain, "PUT", path, {"content": b"bytes" * 9})
+
+
+def _remove_blob(group: Group) -> Request:
+    made = _blob(group)
+    made.send(None).raise_for_status()
+    return Request(group.plain, "DELETE", made.path)
+
+
+CASES: Final[Cases] = (
+    ("PUT /api/file", _put),
+    ("PUT /api/file", _put_shared),
+    ("PATCH /api/file", _patch),
+    ("DELETE /api/file", _delete),
+    ("POST /api/file/write", _write),
+    ("POST /api/file/append", _append),
+    ("POST /api/file/append", _append_raw),
+    ("POST /api/file/edit", _edit),
+    ("POST /api/file/delete", _delete_by_body),
+    ("POST /api/file/move", _move),
+    ("POST /api/file/restore", _restore),
+    ("POST /api/reports", _report),
+    ("POST /api/reports", _report_to_admins),
+    ("POST /api/reports/{home}/{report_id}/read", _mark),
+    ("DELETE /api/reports/{home}/{report_id}", _remove_report),
+    ("PUT /api/blobs/{blob_id}", _blob),
+    ("DELETE /api/blobs/{blob_id}", _remove_blob),
+)
