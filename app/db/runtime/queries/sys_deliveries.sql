@@ -77,7 +77,7 @@ SELECT d.id, d.subscription_id, d.next_attempt_at
 FROM sys_deliveries AS d JOIN sys_subscriptions AS s ON s.id = d.subscription_id
 WHERE d.connection = :connection AND d.finished_at IS NULL AND d.held_since IS NOT NULL
   AND d.is_waiting = 0 AND s.enabled = 1
-ORDER BY d.next_attempt_at LIMIT 1;
+ORDER BY d.next_attempt_at, d.event_seq LIMIT 1;
 
 -- name: release_probe
 -- It is let go, to be claimed at once.

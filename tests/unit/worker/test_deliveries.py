@@ -1,0 +1,558 @@
+"""What is owed is sent: at once, in order, bounded, given back, and to nobody who may not know."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from app import telemetry
+from app.bridge import members, signin, webhooks
+from app.bridge.callers import Caller
+from app.bridge.strongroom import Strongroom
+from app.bridge.subscribers import Subscriber, Told
+from app.clock import system_clock
+from app.db.context import Actor, system_actor
+from app.db.owner.store import OwnerStore, OwnerTransactor
+from app.db.runtime import statements as sql
+from app.db.triggers import DEPTH_MAX
+from app.owner import notes as owner_notes
+from app.owner import reports
+from app.owner.notes import Condition
+from app.owner.reports import NewReport
+from app.runtime import deliveries
+from app.worker.http_sender import Sender
+from tests.support.endpoint import Endpoint, endpoint
+from tests.support.post_office import (
+    CHOSEN,
+    add_webhook,
+    all_of,
+    declared,
+    delivering,
+    settled,
+    until,
+)
+from tests.support.rig import Rig, add, enter, member, stop_at, write_note
+from tests.support.rooms import CALL, PASSWORD
+
+pytestmark = pytest.mark.timeout(60)
+
+ACTOR = system_actor("test")
+
+
+@pytest.fixture
+def far() -> Iterator[Endpoint]:
+    """An endpoint."""
+    with endpoint() as found:
+        yield found
+
+
+@pytest.fixture
+def office(make_rig: Callable[..., Rig]) -> Rig:
+    """A root whose deliveries are looked for often."""
+    return make_rig(**CHOSEN)
+
+
+async def own_store(room: Strongroom, caller: Caller) -> OwnerStore:
+    """The caller's, which is open."""
+    row = await member(room, caller.user_id)
+    store = room.stores.find(caller.user_id, row.store_generation)
+    assert store is not None
+    return store
+
+
+async def signed_in(room: Strongroom, username: str = "ana", role_id: str = "member") -> Caller:
+    """A new member, whose store is open."""
+    await add(room, username, role_id)
+    caller = await enter(room, username)
+    await write_note(room, caller, "before")
+    return caller
+
+
+async def write(store: OwnerStore, path: str, text: str = "x", actor: Actor = ACTOR) -> None:
+    """Write a note there."""
+    await store.write(lambda tx: owner_notes.put_note(tx, path, text, "test", Condition()), actor)
+
+
+def test_a_subscriber_is_told_at_once(make_rig: Callable[..., Rig], far: Endpoint) -> None:
+    """Woken by the bell, for the next look is an hour away; and what is sent is verified."""
+    rig = make_rig(**CHOSEN | {"delivery_poll_s": 3600.0})
+    rig.clock.now_ms = system_clock()
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        _, secret = await add_webhook(room, ana, far)
+        async with delivering(room):
+            for count in (1, 2):
+                await write_note(room, ana, f"text {count}")
+                await until(lambda count=count: len(far.received) == count)  # type: ignore[misc] # one for each
+            store = await own_store(room, ana)
+            first, second = await settled(store, "succeeded")
+        assert set(far.ids()) == {first.id, second.id}
+        told = far.received[0].verified(secret)
+        assert told["type"] == "memory_doc.updated"
+        assert told["timestamp"].endswith("Z")
+        assert set(told["data"]) == {"event_id", "entity_type", "entity_id"}
+        assert told["data"]["event_id"] in {first.event_id, second.event_id}
+        assert "kept" not in far.received[0].body.decode()
+
+    rig.run(main)
+
+
+def test_what_is_told_is_the_members_choice(office: Rig, far: Endpoint) -> None:
+    """Ids alone from their own store, unless they ticked more; of the group's, the fields too."""
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far, include_content=True)
+        await add_webhook(room, ana, far, "group")
+        async with delivering(room):
+            await write_note(room, ana)
+            await until(lambda: len(far.received) == 1)
+            await write(room.stores.group, "plan.md")
+            await until(lambda: len(far.received) == 2)
+        own, groups = (each.event["data"] for each in far.received)
+        assert own["payload"]["path"] == "kept.md"
+        assert groups["payload"]["path"] == "plan.md"
+
+    office.run(main)
+
+
+def test_the_old_secret_signs_beside_the_new_one_for_a_day(
+    make_rig: Callable[..., Rig], far: Endpoint
+) -> None:
+    """In the group's store both are sealed."""
+    rig = make_rig(**CHOSEN)
+    rig.clock.now_ms = system_clock()
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        webhook_id, old = await add_webhook(room, ana, far, "group")
+        _, new = await webhooks.renew_secret(room, ana, CALL, "group", webhook_id, None)
+        async with delivering(room):
+            await write(room.stores.group, "plan.md")
+            await until(lambda: len(far.received) == 1)
+            for secret in (old, new):
+                assert far.received[0].verified(secret)
+            rig.clock.advance(86_400_001)
+            await write(room.stores.group, "plan.md", "y")
+            await until(lambda: len(far.received) == 2)
+        assert far.received[0].headers["webhook-signature"].count("v1,") == 2
+        assert far.received[1].headers["webhook-signature"].count("v1,") == 1
+
+    rig.run(main)
+
+
+def test_nobody_is_told_what_they_may_not_see(office: Rig, far: Endpoint) -> None:
+    """Judged when it is sent: as their role, and their place as a report's subject, are then."""
+
+    async def main(room: Strongroom) -> None:
+        admin = await signed_in(room, "ada", "admin")
+        ana = await signed_in(room, "ana")
+        ben = await signed_in(room, "ben")
+        for caller in (admin, ana, ben):
+            await add_webhook(room, caller, far, "group", ["*"])
+        await members.deactivate(room, ben.user_id, ACTOR)
+        new = NewReport(
+            kind="k",
+            title="t",
+            body="b",
+            produced_by="p",
+            audience="admins",
+            subject_user_id=ana.user_id,
+        )
+        group = room.stores.group
+        await group.write(lambda tx: reports.add_report(tx, new, admin.user_id), ACTOR)
+        await write(group, "plan.md")
+        by_maker: dict[str, set[str]] = {admin.user_id: set(), ana.user_id: set()}
+        async with delivering(room):
+            for row in await settled(group, "succeeded", "cancelled"):
+                target = await group.one(sql.FIND_TARGET, id=row.subscription_id)
+                assert target is not None
+                if row.status == "succeeded":
+                    by_maker.setdefault(target.made_by, set()).add(row.type)
+                else:
+                    assert row.last_failure == "not_permitted"
+        assert {"report.created", "memory_doc.created", "user.updated"} <= by_maker[admin.user_id]
+        assert by_maker[ana.user_id] == {"memory_doc.created"}
+        assert ben.user_id not in by_maker
+
+    office.run(main)
+
+
+def test_a_failed_try_is_made_again_with_the_same_id_and_body(office: Rig, far: Endpoint) -> None:
+    """At its time, with a signature of its own."""
+    answers = [500, 404, 204]
+    far.answer = lambda _received: answers[len(far.received) - 1]
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            store = await own_store(room, ana)
+            await write_note(room, ana)
+            [row] = await settled(store, "retry")
+            assert (row.last_failure, row.last_status, row.attempts) == ("status_5xx", 500, 1)
+            assert row.next_attempt_at == office.clock() + 5_000
+            office.clock.advance(5_000)
+            await until(lambda: len(far.received) == 2)
+            [row] = await settled(store, "retry")
+            office.clock.advance(30_000)
+            [row] = await settled(store, "succeeded")
+        assert far.ids() == [row.id] * 3
+        assert len({each.body for each in far.received}) == 1
+        assert len({each.headers["webhook-signature"] for each in far.received}) == 3
+
+    office.run(main)
+
+
+def test_an_endpoint_that_is_gone_switches_its_webhook_off(office: Rig, far: Endpoint) -> None:
+    """And the log says that a delivery is dead."""
+    far.answer = lambda _received: 410
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        webhook_id, _ = await add_webhook(room, ana, far)
+        async with delivering(room):
+            store = await own_store(room, ana)
+            await write_note(room, ana)
+            await settled(store, "dead")
+        row = await webhooks.get(room, ana, CALL, "own", webhook_id)
+        assert (row.enabled, row.disabled_reason) == (0, "gone")
+
+    office.run(main)
+
+
+def test_a_slow_endpoint_holds_up_nobody_else(make_rig: Callable[..., Rig], far: Endpoint) -> None:
+    """It has as many tries at once as one connection may, and the others go by."""
+    rig = make_rig(**CHOSEN | {"deliveries_at_once": 3, "deliveries_per_connection": 2})
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        with endpoint() as slow:
+            slow.answer = lambda _received: "hang"
+            await add_webhook(room, ana, slow)
+            await add_webhook(room, ana, far)
+            async with delivering(room):
+                for number in range(6):
+                    await write(store, f"{number}.md")
+                await until(lambda: len(far.received) == 6)
+                assert len(slow.received) <= 2
+            slow.ending.set()
+        assert len(set(far.ids())) == 6
+
+    rig.run(main)
+
+
+def test_a_lock_breaks_off_and_gives_back(office: Rig, far: Endpoint) -> None:
+    """The try does not count; at the next unlock it goes on with the same id."""
+    far.answer = lambda _received: "hang" if len(far.received) == 1 else 204
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            await write_note(room, ana)
+            await until(lambda: len(far.received) == 1)
+            await room.stores.lock(ana.user_id)
+            assert await _nothing_moves(far)
+            await signin.sign_in(room, "ana", PASSWORD, CALL)
+            store = await own_store(room, ana)
+            [row] = await settled(store, "succeeded")
+            assert row.attempts == 1
+        assert far.ids() == [row.id] * 2
+
+    office.run(main)
+
+
+async def _nothing_moves(far: Endpoint) -> bool:
+    """Whether a few looks of the loop send nothing."""
+    before = len(far.received)
+    for _ in range(10):
+        await asyncio.sleep(0.01)
+    return len(far.received) == before
+
+
+def test_a_stop_breaks_off_and_gives_back(office: Rig, far: Endpoint) -> None:
+    """Nothing is charged, and what was marked stays marked."""
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        await add_webhook(room, ana, far)
+        async with delivering(room) as made:
+            await write(store, "a.md")
+            await settled(store, "succeeded")
+            far.answer = lambda _received: "hang"
+            await write(store, "b.md")
+            await until(lambda: len(far.received) == 2)
+            await made.close()
+            await made.joined(ana.user_id, store)
+            found = sorted((row.status, row.attempts) for row in await all_of(store))
+        assert found == [("pending", 0), ("succeeded", 1)]
+
+    office.run(main)
+
+
+def test_what_a_locked_member_is_owed_waits(office: Rig, far: Endpoint) -> None:
+    """Told to nobody, and sent at the unlock."""
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        await write_note(room, ana)
+        await room.stores.lock(ana.user_id)
+        async with delivering(room):
+            assert await _nothing_moves(far)
+            await signin.sign_in(room, "ana", PASSWORD, CALL)
+            await until(lambda: len(far.received) == 1)
+
+    office.run(main)
+
+
+def test_to_look_keeps_no_store_from_idle_locking(office: Rig, far: Endpoint) -> None:
+    """One that has something due tomorrow is left in peace; so is one whose handles are closed."""
+    far.answer = lambda _received: 404
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            await write_note(room, ana)
+            await settled(store, "retry")
+            before = store.handles.last_wanted
+            assert await _nothing_moves(far)
+            assert store.handles.last_wanted == before
+            await room.stores.on_thread(lambda: room.stores.pool.sweep(0))
+            assert await _nothing_moves(far)
+            office.clock.advance(5_000)
+            await until(lambda: len(far.received) == 2)
+
+    office.run(main)
+
+
+@pytest.mark.parametrize("point", ["delivery.claimed", "delivery.sent", "delivery.marked"])
+def test_what_goes_wrong_at_any_point_loses_nothing(
+    make_rig: Callable[..., Rig], far: Endpoint, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """When its lease is over it is sent again, with the same id."""
+    rig, told = make_rig(**CHOSEN), []
+    monkeypatch.setattr(telemetry, "unexpected", lambda where, _error: told.append(where))
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            await write_note(room, ana)
+            await until(lambda: bool(told))
+            if point != "delivery.marked":
+                rig.clock.advance(60_000)
+            [row] = await settled(store, "succeeded")
+        assert set(far.ids()) == {row.id}
+        assert row.attempts <= 2
+
+    rig.run(main, stop_at(point))
+
+
+def test_a_fault_of_ours_is_a_failed_try(
+    office: Rig, far: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is on record, and the delivery is tried again."""
+    told: list[str] = []
+    monkeypatch.setattr(telemetry, "unexpected", lambda where, _error: told.append(where))
+
+    async def fail(_sender: Sender, _message: object) -> None:
+        raise ZeroDivisionError
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            with monkeypatch.context() as patch:
+                patch.setattr(Sender, "send", fail)
+                await write_note(room, ana)
+                [row] = await settled(await own_store(room, ana), "retry")
+            assert row.last_failure == "internal"
+            office.clock.advance(5_000)
+            await until(lambda: len(far.received) == 1)
+        assert told == ["delivery"]
+
+    office.run(main)
+
+
+def test_a_loop_that_cannot_look_goes_on(
+    office: Rig, far: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong is told, and the next round is tried."""
+    told: list[str] = []
+    monkeypatch.setattr(telemetry, "unexpected", lambda where, _error: told.append(where))
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            with monkeypatch.context() as patch:
+                patch.setattr(deliveries, "look", lambda *_: 1 // 0)
+                await write_note(room, ana)
+                await until(lambda: "deliveries" in told)
+            await until(lambda: len(far.received) == 1)
+
+    office.run(main)
+
+
+def test_a_connection_in_trouble_is_told_once(
+    office: Rig, far: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When its breaker opens, and when it has been open for an hour."""
+    told: list[str] = []
+    monkeypatch.setattr(telemetry, "breaker_opened", lambda: told.append("opened"))
+    monkeypatch.setattr(telemetry, "breakers_stay_open", lambda n: told.append(f"{n} open"))
+    far.answer = lambda _received: 503
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        await add_webhook(room, ana, far)
+        async with delivering(room):
+            for number in range(5):
+                await write(store, f"{number}.md")
+            await until(lambda: told == ["opened"])
+            office.clock.advance(3_600_000)
+            await until(lambda: len(told) == 2)
+            far.answer = lambda _received: 204
+            for _ in range(3):
+                office.clock.advance(1_800_000)
+                await asyncio.sleep(0.05)
+            await settled(store, "succeeded")
+        assert told == ["opened", "1 open"]
+
+    office.run(main)
+
+
+def test_two_processes_send_each_once(office: Rig, far: Endpoint) -> None:
+    """While their leases hold."""
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far, "group")
+        async with contextlib.AsyncExitStack() as stack:
+            other = await stack.enter_async_context(office.open())
+            for each in (room, other):
+                await stack.enter_async_context(delivering(each))
+            for number in range(20):
+                store = (room, other)[number % 2].stores.group
+                await write(store, f"{number}.md")
+            await settled(room.stores.group, "succeeded")
+        assert len(far.received) == len(set(far.ids())) == 20
+
+    office.run(main)
+
+
+# -- parts of the program ------------------------------------------------------------------------
+
+
+class Part:
+    """A part of the program that counts what it is told, in a member's store."""
+
+    def __init__(
+        self, store: OwnerStore, name: str = "part", types: tuple[str, ...] = ("*",)
+    ) -> None:
+        self.subscriber = Subscriber(name, types, self.handle)
+        self.told: list[Told] = []
+        self.effects: list[str] = []
+        self.trouble: list[BaseException] = []
+        self._store = store
+
+    async def handle(self, _room: Strongroom, told: Told) -> None:
+        """Write one note an event, and then perhaps go wrong."""
+        self.told.append(told)
+
+        def act(tx: OwnerTransactor) -> None:
+            if deliveries.handled(tx, told.delivery_id, self.subscriber.name):
+                return
+            self.effects.append(told.delivery_id)
+            path = f"told/{told.delivery_id}.md"
+            owner_notes.put_note(tx, path, "x", "part", Condition())
+
+        await self._store.write(act, told.actor)
+        if self.trouble:
+            raise self.trouble.pop()
+
+
+def test_a_part_of_the_program_acts_once_for_each_event(
+    office: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is told again: what it wrote in another store says so."""
+    monkeypatch.setattr(telemetry, "unexpected", lambda *_: None)
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        part = Part(await own_store(room, ana), types=("memory_doc.*",))
+        part.trouble = [ZeroDivisionError()]
+        group = room.stores.group
+        async with delivering(room, [part.subscriber]):
+            await declared(group)
+            await write(group, "plan.md")
+            [row] = await settled(group, "retry")
+            assert row.last_failure == "internal"
+            office.clock.advance(5_000)
+            [row] = await settled(group, "succeeded")
+        assert [told.delivery_id for told in part.told] == [row.id] * 2
+        assert part.effects == [row.id]
+        assert part.told[0].event.entity_type == "memory_doc"
+        assert part.told[0].actor.depth == 1
+        assert part.told[0].actor.sub == "part"
+
+    office.run(main)
+
+
+def test_a_chain_of_causes_ends_and_says_so_once(
+    office: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that is told of its own writes stops at the cap."""
+    ended: list[str] = []
+    monkeypatch.setattr(telemetry, "delivery_chain_ended", ended.append)
+
+    async def main(room: Strongroom) -> None:
+        part = Part(room.stores.group, types=("memory_doc.*",))
+        group = room.stores.group
+        async with delivering(room, [part.subscriber]):
+            await declared(group)
+            for number in (1, 2):
+                await write(group, f"plan{number}.md")
+                await until(
+                    lambda number=number: len(part.told) == number * (DEPTH_MAX + 1)  # type: ignore[misc] # one for each
+                )
+                await settled(group, "succeeded")
+        depths = [told.actor.depth for told in part.told]
+        assert depths == list(range(1, DEPTH_MAX + 2)) * 2
+        assert ended == ["part"]
+
+    office.run(main)
+
+
+@pytest.mark.parametrize("kind", ["slow", "unknown"])
+def test_a_part_that_cannot_be_told_is_told_again(make_rig: Callable[..., Rig], kind: str) -> None:
+    """One that takes too long, and one that this program does not have."""
+    rig = make_rig(**CHOSEN | {"delivery_lease_s": 0.1})
+
+    async def wait(_room: Strongroom, _told: Told) -> None:
+        await asyncio.sleep(60)
+
+    async def main(room: Strongroom) -> None:
+        group = room.stores.group
+        slow = Subscriber("part", ("memory_doc.*",), wait)
+        async with delivering(room, [slow]) as made:
+            await declared(group)
+            if kind == "unknown":
+                made._subscribers.clear()
+            await write(group, "plan.md")
+            [row] = await settled(group, "retry")
+        failures: dict[str, Any] = {"slow": "timeout", "unknown": "unknown_subscriber"}
+        assert row.last_failure == failures[kind]
+
+    rig.run(main)
