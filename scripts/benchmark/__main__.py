@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmark import cases, costs
+from scripts.benchmark import cases, costs, record
 from scripts.benchmark.cases import Report
 from scripts.benchmark.meter import Load
 from scripts.benchmark.servers import pin_to_first_core, reference
@@ -18,6 +18,8 @@ CASES: Final = {
     "read": cases.read,
     "write": cases.write,
     "search": cases.search,
+    "feed": record.feed,
+    "tracking": record.tracking,
     "driver": costs.driver,
     "memory": costs.memory,
 }
