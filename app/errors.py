@@ -34,7 +34,7 @@
     |   +-- StoreLockedError  StoreBusyError  StoreMigratingError
     |   +-- OutOfHandlesError  OverloadedError  DiskFullError  QuotaExceededError
     |   +-- StoreDamagedError  StoreMissingError  StoreSwappedError
-    |   +-- StoreOutdatedError  StoreMigrationFailedError
+    |   +-- StoreMigrationFailedError
     |   +-- StoreTooNewError  StoreReadOnlyError  FileDamagedError
     +-- StartError                       the service cannot start, and says why
         +-- AlreadyServingError  DriverUnfitError  InstanceKeyError
@@ -398,10 +398,6 @@ class StoreMigratingError(StoreError):
 
     code = "store_migrating"
     retry_after_s: ClassVar[int | None] = 2
-
-
-class StoreOutdatedError(StoreMigratingError):
-    """The store is older than the program and waits to be brought up to date: try again."""
 
 
 class StoreMigrationFailedError(StoreError):

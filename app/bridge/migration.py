@@ -20,6 +20,7 @@ from app.bridge.taking import end_state, taken
 from app.crypto.keys import Key
 from app.db import files, upgrades
 from app.db.context import system_actor
+from app.db.files import StoreOutdatedError
 from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
@@ -30,7 +31,6 @@ from app.errors import (
     StoreError,
     StoreMigratingError,
     StoreMigrationFailedError,
-    StoreOutdatedError,
 )
 from app.ids import UserId, new_uuid7
 from app.registry import accounts

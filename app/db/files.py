@@ -19,7 +19,7 @@ from app.db.authorizer import authorizer
 from app.db.driver_errors import translated_os_error
 from app.db.migrations import Bucket
 from app.db.sqlite import Function, RawKey
-from app.errors import StoreDamagedError, StoreOutdatedError
+from app.errors import StoreDamagedError, StoreMigratingError
 
 Connection = sqlite.Connection
 require_fit_driver = sqlite.require_fit_driver
@@ -31,6 +31,10 @@ NEW_SUFFIX: Final = ".new"
 _SNAPSHOT: Final = re.compile(r"\.v[0-9.]+$")
 """After a store's name: the copy from before its migration, with the version it was of."""
 SALT_BYTES: Final = 16
+
+
+class StoreOutdatedError(StoreMigratingError):
+    """The store is older than the program and waits to be brought up to date: try again."""
 
 
 @dataclass(frozen=True, slots=True)

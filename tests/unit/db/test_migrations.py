@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from app.clock import Millis
 from app.db import files, migrations, sqlite, upgrades
-from app.db.files import Kind
+from app.db.files import Kind, StoreOutdatedError
 from app.db.migrations import Bucket, Migration, load, split
 from app.db.owner.store import MEMBER_BUCKETS, OWNER_FUNCTIONS
 from app.db.runtime.store import RUNTIME
 from app.db.sqlite import Connection
-from app.errors import StoreDamagedError, StoreOutdatedError, StoreTooNewError
+from app.errors import StoreDamagedError, StoreTooNewError
 from tests.support.probes import (
     ACTOR,
     KEY,
