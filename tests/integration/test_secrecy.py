@@ -128,6 +128,39 @@ def _events(sender: Sender) -> None:
     sender.send("DELETE /api/events", 200, params={"before": "2000-01-01T00:00:00Z"})
 
 
+def _webhooks(sender: Sender) -> None:
+    """One of the member's own, in every field; nothing is ever owed to it."""
+
+    def fields() -> dict[str, Any]:
+        return {
+            "url": f"https://1.1.1.1/{sender.mark('url')}",
+            "event_types": [f"{sender.mark('type').lower()}.*"],
+            "description": sender.mark("description"),
+        }
+
+    sender.send("POST /api/webhooks", 422, json={**fields(), "url": sender.mark("url")})
+    made = sender.send("POST /api/webhooks", 201, json=fields())
+    ids = {"webhook_id": made["id"], "delivery_id": made["id"]}
+    sender.secrets.append(made["secret"])
+    sender.send("PATCH /api/webhooks/{webhook_id}", 200, ids=ids, json=fields())
+    made = sender.send("POST /api/webhooks/{webhook_id}/secret", 200, ids=ids)
+    sender.secrets.append(made["secret"])
+    sender.send("GET /api/webhooks/{webhook_id}/deliveries", 200, ids=ids)
+    route = "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry"
+    sender.is_keyed = False
+    sender.send(route, 404, ids=ids)
+    for act in ("retry", "cancel", "release"):
+        route = f"POST /api/admin/deliveries/{{delivery_id}}/{act}"
+        sender.send(route, 404, by_admin=True, ids=ids)
+    body = {"connection": sender.mark("connection")}
+    sender.send("POST /api/admin/breakers/reset", 404, by_admin=True, json=body)
+    sender.is_keyed = True
+    gone = sender.send("POST /api/webhooks", 201, json=fields())
+    ids = {"webhook_id": gone["id"]}
+    sender.secrets.append(gone["secret"])
+    sender.send("DELETE /api/webhooks/{webhook_id}", 204, ids=ids)
+
+
 def _reports(sender: Sender) -> None:
     """A report of the member's own, in every field."""
     words = ("kind", "title", "body", "produced_by", "summary", "run_id")
@@ -214,6 +247,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     sender.is_keyed = True
     _notes(sender)
     _events(sender)
+    _webhooks(sender)
     _reports(sender)
     sender.is_keyed = False
     _credentials(sender, password)

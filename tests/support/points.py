@@ -8,6 +8,9 @@ REPEATED: Final = frozenset({"once.acted", "once.answered", "close.taken", "clos
 JOBS: Final = frozenset({"job.enqueued", "job.claimed", "job.ran", "job.marked"})
 """Between the durable steps of a job: `test_jobs_kill`."""
 
+DELIVERIES: Final = frozenset({"delivery.claimed", "delivery.sent", "delivery.marked"})
+"""Between the durable steps of a delivery: `test_webhooks_kill`."""
+
 MIGRATED: Final = {
     "migrate.taken": False,
     "migrate.begun": False,
@@ -22,5 +25,5 @@ MIGRATED: Final = {
 STARTED: Final = {"start.copied": False, "start.applying": False, "start.applied": True}
 """The same of system.db, at the start."""
 
-ELSEWHERE: Final = REPEATED | JOBS | MIGRATED.keys() | STARTED.keys()
+ELSEWHERE: Final = REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
 """All of them."""
