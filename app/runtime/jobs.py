@@ -295,6 +295,9 @@ def expire(tx: RuntimeTransactor, terms: Terms) -> list[ExpiredJobRow]:
     Returns:
         What became of each, at most EXPIRE_MAX of them.
     """
+    first = next_due(tx).lease_until
+    if first is None or first > tx.now_ms:
+        return []
     return tx.run(sql.EXPIRE_JOBS, attempts_max=terms.attempts_max, now=tx.now_ms, limit=EXPIRE_MAX)
 
 

@@ -35,7 +35,7 @@ from app.worker.handlers import Handlers, JobContext
 
 _ACTOR: Final = system_actor("jobs")
 _RANDOM: Final = secrets.SystemRandom().random
-_GLANCES: Final = 200
+_GLANCES: Final = 50
 """Looks in a row before the loop may do something else."""
 _BLIND_LOOKS: Final = 20
 """Stores whose handles are closed that one round looks at."""

@@ -314,13 +314,23 @@ def test_the_things_of_another_are_not_there(people: People) -> None:
     assert mine.call("GET", "/api/session").is_success
 
 
+BODIES: Final[dict[str, dict[str, object]]] = {
+    "POST /api/jobs/{job_id}/heartbeat": {"generation": 1},
+    "POST /api/jobs/{job_id}/complete": {"generation": 1},
+    "POST /api/jobs/{job_id}/fail": {"generation": 1, "error": "x"},
+    "POST /api/jobs/{job_id}/cancel": {},
+}
+"""What such a call needs to be read at all."""
+
+
 @pytest.mark.parametrize("call", [call for call in sorted(RULES) if "_id}" in call])
 def test_an_id_that_is_none_is_not_there(call: str, people: People) -> None:
     """What no id looks like names nothing: 404, as for an id of nobody."""
     method, template = call.split()
     for odd in (NOBODY, "x", "%00", "%ff%fe", "..%2f..", "'; DROP TABLE users; --", "\u00e9" * 99):
         names = {name: PLACES.get(name, odd) for name in RULES_PLACES[template]}
-        more = {"json": {"active": True}} if method == "PATCH" else {}
+        body = {"active": True} if method == "PATCH" else BODIES.get(call)
+        more = {} if body is None else {"json": body}
         answer = people.admin.call(method, template.format_map(names), **more)
         assert answer.status_code == 404, odd
         assert code_of(answer) == "not_found", odd

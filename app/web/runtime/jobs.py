@@ -48,7 +48,7 @@ class ClaimBody(Body):
     """Which jobs a program can do, and how long it waits for one."""
 
     kinds: Annotated[list[Name], Field(min_length=1, max_length=_KINDS_MAX)]
-    wait_s: Annotated[float, Field(ge=0, le=_WAIT_MAX_S, allow_inf_nan=False)] = 0
+    wait_s: Annotated[int | float, Field(ge=0, le=_WAIT_MAX_S, allow_inf_nan=False)] = 0
     home: Home = "own"
 
 
