@@ -103,33 +103,31 @@ def _leaver(people: People) -> Client:
     return add_member(people.admin, f"leaver-{number()}")
 
 
-@pytest.mark.parametrize("point", chosen(["erase.file_removed"], [*ERASURE]))
-def test_an_erasure_cut_by_a_crash_is_done_once(point: str, people: People) -> None:
-    """Undone, it is done by the request that comes again; finished, that gets the receipt."""
+SHORT: Final = [("erasure", "erase.file_removed")]
+LONG: Final = [
+    *(("erasure", point) for point in ERASURE),
+    *(("deactivation", point) for point in CLOSING),
+]
+
+
+@pytest.mark.parametrize(("kind", "point"), chosen(SHORT, LONG))
+def test_an_operation_cut_by_a_crash_is_done_once(kind: str, point: str, people: People) -> None:
+    """Undone, it is done by the request that comes again; finished, that gets its answer."""
     leaver, key = _leaver(people), f"key-{number()}"
-    request = erase(people.admin, leaver.user_id)
+    if kind == "erasure":
+        request, kept = erase(people.admin, leaver.user_id), ERASURE[point]
+    else:
+        request = patch_user(people.admin, leaver.user_id, active=False)
+        kept = CLOSING[point]
     _killed(people, request, key, point)
     answer = _again(request, key)
     assert answer.status_code == 200, answer.text
-    assert (REPLAYED in answer.headers) == ERASURE[point]
-    assert answer.json()["receipt"]["user_id"] == leaver.user_id
+    assert (REPLAYED in answer.headers) == kept
     assert request.send(key).content == answer.content
-    assert faults(people.service.settings, serving=True) == []
-
-
-@pytest.mark.parametrize("point", chosen(["close.taken"], [*CLOSING]))
-def test_a_deactivation_cut_by_a_crash_is_done_once(point: str, people: People) -> None:
-    """What was not committed is undone, and the key is free for the request that comes again."""
-    leaver, key = _leaver(people), f"key-{number()}"
-    request = patch_user(people.admin, leaver.user_id, active=False)
-    _killed(people, request, key, point)
-    answer = _again(request, key)
-    assert answer.status_code == 200, answer.text
-    assert (REPLAYED in answer.headers) == CLOSING[point]
-    user = answer.json()["user"]
-    assert (user["active"], user["store_state"]) == (False, "open")
-    present = people.admin.call("GET", f"/api/admin/users/{leaver.user_id}").json()["user"]
-    assert present == user
+    if kind == "deactivation":
+        present = people.admin.call("GET", f"/api/admin/users/{leaver.user_id}").json()
+        assert present == answer.json()
+        assert (present["user"]["active"], present["user"]["store_state"]) == (False, "open")
     assert faults(people.service.settings, serving=True) == []
 
 
