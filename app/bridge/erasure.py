@@ -128,6 +128,7 @@ def remove_row(tx: RegistryTransactor, user_id: UserId, run: Run) -> None:
     tx.run(sql.REMOVE_ACCOUNT, user_id=user_id)
     tx.run(runtime_sql.FORGET_AUDIT_OF_USER, user_id=user_id)
     tx.run(runtime_sql.FORGET_EVENTS_OF_USER, user_id=user_id)
+    tx.run(runtime_sql.FORGET_OUTBOX_OF_USER, user_id=user_id)
     idempotency.forget_user(tx, user_id)
     idempotency.settle(tx, user_id, "done")
     steps.finish(tx, run, "done")

@@ -7,6 +7,7 @@ STATEMENTS = load("app.db.runtime")
 
 FORGET_AUDIT_OF_USER = STATEMENTS.bind_command("forget_audit_of_user")
 FORGET_EVENTS_OF_USER = STATEMENTS.bind_command("forget_events_of_user")
+FORGET_OUTBOX_OF_USER = STATEMENTS.bind_command("forget_outbox_of_user")
 LIST_AUDIT_OF = STATEMENTS.bind("list_audit_of", rows.AuditRow)
 LIST_AUDIT_BY_OTHERS = STATEMENTS.bind("list_audit_by_others", rows.ActRow)
 FIND_AUDIT_SOURCE = STATEMENTS.bind("find_audit_source", rows.NameRow)

@@ -3,6 +3,11 @@
 -- scan: an erasure is rare, and the log has no index by entity
 UPDATE sys_events SET payload = '{}' WHERE entity_type = 'user' AND entity_id = :user_id;
 
+-- name: forget_outbox_of_user
+-- Nor are they told to anybody any more.
+-- scan: an erasure is rare, and the outbox is emptied within days
+UPDATE sys_outbox SET payload = '{}' WHERE entity_type = 'user' AND entity_id = :user_id;
+
 -- name: find_event_bounds
 -- The last place ever given, and the first event that is kept; each 0 when there is none.
 -- scan: SQLite's own table of places has a row a counted table
