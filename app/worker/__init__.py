@@ -1,1 +1,1 @@
-"""The loops that run beside requests. Never HTTP."""
+"""The loops that run beside requests, and what they send. Never a route."""
