@@ -315,6 +315,7 @@ def test_the_things_of_another_are_not_there(people: People) -> None:
 
 
 BODIES: Final[dict[str, dict[str, object]]] = {
+    "PATCH /api/webhooks/{webhook_id}": {"enabled": True},
     "POST /api/jobs/{job_id}/heartbeat": {"generation": 1},
     "POST /api/jobs/{job_id}/complete": {"generation": 1},
     "POST /api/jobs/{job_id}/fail": {"generation": 1, "error": "x"},
@@ -329,7 +330,7 @@ def test_an_id_that_is_none_is_not_there(call: str, people: People) -> None:
     method, template = call.split()
     for odd in (NOBODY, "x", "%00", "%ff%fe", "..%2f..", "'; DROP TABLE users; --", "\u00e9" * 99):
         names = {name: PLACES.get(name, odd) for name in RULES_PLACES[template]}
-        body = {"active": True} if method == "PATCH" else BODIES.get(call)
+        body = BODIES.get(call, {"active": True} if method == "PATCH" else None)
         more = {} if body is None else {"json": body}
         answer = people.admin.call(method, template.format_map(names), **more)
         assert answer.status_code == 404, odd
