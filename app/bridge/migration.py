@@ -64,7 +64,9 @@ async def open_present(
     try:
         return await room.stores.open(account, take_key)
     except StoreOutdatedError:
-        await _migrate(room, account, take_key())
+        # Closed: somebody else has had it alone meanwhile, and it may be present by now.
+        with contextlib.suppress(StoreClosedError):
+            await _migrate(room, account, take_key())
     present = await room.stores.registry.one(sql.FIND_ACCOUNT, user_id=account.user_id)
     if present is None or not present.active or present.dek_id != account.dek_id:
         raise StoreClosedError
@@ -120,7 +122,7 @@ async def _migrate(room: Strongroom, account: StoreAccount, key: Key | None) -> 
     registry = room.stores.registry
 
     def judge(tx: RegistryTransactor) -> None:
-        if accounts.get(tx, account.user_id).dek_id != account.dek_id:
+        if accounts.get(tx, account.user_id).store_generation != account.generation:
             raise StoreClosedError
 
     try:

@@ -20,8 +20,10 @@ from app.db import files, migrations, upgrades
 from app.db.files import Connection
 from app.db.migrations import Bucket, Migration
 from app.db.owner.store import OWNER
+from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, FleetRow
+from app.db.registry.store import RegistryTransactor
 from app.errors import (
     DiskFullError,
     StartError,
@@ -30,9 +32,11 @@ from app.errors import (
     StoreMigrationFailedError,
     StoreTooNewError,
 )
+from app.ids import DekId
 from app.owner import notes as owner_notes
 from app.owner.paths import USER_MEMORY, PathRef
 from app.runtime import steps
+from app.runtime.steps import Run
 from app.settings import Settings
 from tests.support import schema_fixtures
 from tests.support.outside import key_of
@@ -354,6 +358,29 @@ def test_a_state_left_by_a_crash_is_taken_back(rig: Rig) -> None:
     assert rig.run(run) == "two"
 
 
+def test_a_record_left_by_a_crash_is_ended(rig: Rig) -> None:
+    """With what there was of a copy; the store is whole whichever version it is of."""
+    row = _row(rig, PLAIN)
+    half = rig.settings.user_file(row.id).with_suffix(".db.new")
+    half.touch()
+
+    async def run(room: Strongroom) -> None:
+        def begin(tx: RegistryTransactor) -> None:
+            made = Run("some record")
+            steps.begin(tx, made, migration.ACTION, row.id, migration.SHAPE)
+            steps.sent(tx, made, "snapshot", _OLD)
+
+        await begin_state(room, row.id, "migrating")
+        await room.stores.registry.write(begin, migration._ACTOR)
+        await Janitor(rig.settings, room.stores).settle()
+        assert await room.stores.registry.read(steps.list_open) == []
+        assert (await member(room, row.id)).store_state == "open"
+
+    rig.run(run)
+    assert not half.exists()
+    assert _enter_and_read(rig, PLAIN) == "two"
+
+
 def test_what_is_migrating_elsewhere_is_told_as_such(rig: Rig) -> None:
     """And what is out of service for another reason as that."""
     row = _row(rig, PLAIN)
@@ -391,16 +418,29 @@ def test_a_newer_store_is_refused_and_not_written(rig: Rig, name: str) -> None:
     assert {p.name for p in path.parent.glob(f"{path.name}*")} == {path.name}
 
 
-def test_a_key_changed_meanwhile_opens_nothing(rig: Rig) -> None:
-    """The request that waited has the old key; it is to come again."""
+def test_whoever_had_the_store_meanwhile_is_not_disturbed(rig: Rig) -> None:
+    """The request that waited does not take it again; it opens what is there by now."""
     row = _row(rig, ENCRYPTED)
-    key = key_of(row, PASSWORD)
 
     async def run(room: Strongroom) -> None:
         account = account_of(await member(room, row.id))
-        stale = replace(account, dek_id=None)
-        with pytest.raises(StoreBusyError):
-            await migration.bring_up(room, stale, key)
+        assert await migration.bring_up(room, account, key_of(row, PASSWORD))
+        present = await member(room, row.id)
+        with pytest.raises(StoreClosedError):
+            await migration._migrate(room, account, key_of(row, PASSWORD))
+        assert await member(room, row.id) == present
+
+    rig.run(run)
+
+
+def test_a_key_changed_meanwhile_opens_nothing(rig: Rig) -> None:
+    """The request that waited has the old key; it is to come again."""
+    row = _row(rig, ENCRYPTED)
+
+    async def run(room: Strongroom) -> None:
+        account = replace(account_of(await member(room, row.id)), dek_id=DekId("another"))
+        with pytest.raises(StoreClosedError):
+            await migration.open_present(room, account, lambda: key_of(row, PASSWORD))
 
     rig.run(run)
 
