@@ -26,6 +26,7 @@ from tests.support.operations import (
     Recovery,
     Rotation,
     SignUp,
+    Upload,
 )
 from tests.support.outside import eventually, faults
 from tests.support.points import ELSEWHERE
@@ -61,9 +62,12 @@ ERASURE: Final = {
     "erase.taken": False,
     "erase.begun": True,
     "erase.file_removed": True,
+    "erase.blobs_removed": True,
     "erase.row_removed": True,
     "erase.done": True,
 }
+
+UPLOAD: Final = {"blob.arrived": False, "blob.kept": True}
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ SHORT: Final = [
     *_cases(Rotation, ROTATION),
     *_cases(Recovery, RECOVERY),
     *_cases(Erasure, ERASURE),
+    *_cases(Upload, UPLOAD),
 ]
 """Every point of every operation but set-up, once."""
 LONG: Final = [
@@ -101,6 +106,7 @@ LONG: Final = [
     *_cases(FirstChange, ROTATION),
     *_cases(Recovery, ROTATION),
     *_cases(Erasure, ERASURE, encrypted=False),
+    *_cases(Upload, UPLOAD, encrypted=False),
 ]
 NUMBERS: Final = itertools.count()
 

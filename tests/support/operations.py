@@ -13,6 +13,8 @@ from tests.support.service import PASSWORD, LiveService
 NEW: Final = "another fine password"
 NOTE: Final = "user-memory/kept.md"
 TEXT: Final = "acknowledged"
+KEPT_BLOB: Final = "01890000-0000-4000-8000-00000000000a"
+NEW_BLOB: Final = "01890000-0000-4000-8000-00000000000b"
 
 
 @dataclass
@@ -36,6 +38,11 @@ class Operation:
         if self.encrypted:
             self.code = own_password(self.member)
         self.member.put(NOTE, TEXT).raise_for_status()
+        self.put_blob(KEPT_BLOB, TEXT).raise_for_status()
+
+    def put_blob(self, blob_id: str, text: str) -> httpx.Response:
+        """Store a file of the member's."""
+        return self.member.call("PUT", f"/api/blobs/{blob_id}", content=text.encode())
 
     def act(self) -> httpx.Response:
         """Do it."""
@@ -52,6 +59,8 @@ class Operation:
         assert not opens(self.service.settings, row, wrong)
         assert not self.member.may_sign_in(wrong)
         assert self.member.sign_in(right).read(NOTE) == TEXT
+        kept = self.member.call("GET", f"/api/blobs/{KEPT_BLOB}")
+        assert kept.text == TEXT or kept.status_code == 404
 
     def recovers(self) -> bool:
         """Whether the recovery code known before still opens the store."""
@@ -189,7 +198,27 @@ class Erasure(Operation):
             self.check_password(PASSWORD, NEW)
             assert self.act().status_code == 200
         assert self.member.get(NOTE).status_code == 401
-        assert not list(self.service.database.glob(f"{self.member.user_id}*"))
+        assert not list(self.service.database.rglob(f"{self.member.user_id}*"))
         again = add_member(self.admin, self.name)
         assert again.user_id != self.member.user_id
         assert again.get(NOTE).status_code == 404
+
+
+class Upload(Operation):
+    """A member stores a file."""
+
+    @override
+    def act(self) -> httpx.Response:
+        """Store it."""
+        return self.put_blob(NEW_BLOB, "new")
+
+    @override
+    def check(self, *, done: bool) -> None:
+        """It is there whole, or not there and can be stored again; the other is as it was."""
+        found = self.member.sign_in().call("GET", f"/api/blobs/{NEW_BLOB}")
+        assert (found.status_code, found.text if done else "") == (
+            200 if done else 404,
+            "new" * done,
+        )
+        assert self.act().status_code == (200 if done else 201)
+        self.check_password(PASSWORD, NEW)

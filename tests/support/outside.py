@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from app.bridge import inspection, layout
+from app.bridge.file_folders import owners
 from app.bridge.passwords import binding_of
 from app.clock import system_clock
 from app.crypto import envelope, kdf
@@ -32,6 +33,7 @@ _PATIENCE_S: Final = 20.0
 _GLANCE_S: Final = 0.02
 _ALWAYS: Final = frozenset({"system.db", ".lock", ".workers.lock", ".stores.lock"})
 _SERVING: Final = "control.sock"
+_FILES: Final = "files"
 
 
 def eventually(look: Callable[[], T], wanted: Callable[[T], bool] = bool) -> T:
@@ -72,7 +74,7 @@ def faults(settings: Settings, *, serving: bool) -> list[str]:
     stores = {"system.db"} | {f"{row.id}.db" for row in rows}
     beside = {store + suffix for store in stores for suffix in SIDECARS}
     wanted = stores | _ALWAYS | (set() if rows else {settings.setup_token_file.name})
-    allowed = wanted | (beside | {_SERVING} if serving else set())
+    allowed = wanted | {_FILES} | (beside | {_SERVING} if serving else set())
     snapshots = {each.name for name in stores for each in files.snapshots(settings.database / name)}
     found = {path.name for path in settings.database.iterdir()} - snapshots
     in_root = {path.name for path in settings.root.iterdir()}
@@ -81,6 +83,7 @@ def faults(settings: Settings, *, serving: bool) -> list[str]:
         *(f"missing: {name}" for name in wanted - found),
         *(f"left over: {name}" for name in found - allowed),
         *(f"left over: {name}" for name in in_root - {"database", "instance.key"}),
+        *(f"files of nobody: {owner}" for owner in owners(settings) - {row.id for row in rows}),
         *(f"{each.file}: {each.detail}" for each in inspection.inspect(settings).findings),
     ]
 

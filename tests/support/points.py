@@ -25,5 +25,8 @@ MIGRATED: Final = {
 STARTED: Final = {"start.copied": False, "start.applying": False, "start.applied": True}
 """The same of system.db, at the start."""
 
-ELSEWHERE: Final = REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
+SWEPT: Final = frozenset({"sweep.rows_removed"})
+"""Of files that nobody holds: `test_file_folders`."""
+
+ELSEWHERE: Final = SWEPT | REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
 """All of them."""
