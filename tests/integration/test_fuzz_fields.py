@@ -63,6 +63,14 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
     "POST /api/file/list": {"path": "user-memory", "depth": 1},
     "POST /api/file/versions": {**NOTE, "version": 1, "cursor": "x", "limit": 1},
     "POST /api/file/restore": {**NOTE, "version": 1},
+    "POST /api/file/diff": {**NOTE, "from": 1, "to": 1},
+    "POST /api/blobs/list": {
+        "home": "own",
+        "path": "user-memory/n.md",
+        "report": "x",
+        "cursor": "x",
+        "limit": 1,
+    },
     "POST /api/search": {"q": "x", "scope": "all", "limit": 1},
     "POST /api/reports": {
         "kind": "k",

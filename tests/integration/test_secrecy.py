@@ -116,6 +116,26 @@ def _notes(sender: Sender) -> None:
         sender.send(route, 200, json=at)
     sender.send("POST /api/file/versions", 422, json={**at, "cursor": sender.mark("cursor")})
     sender.send("POST /api/file/list", 404, json={"path": f"user-memory/{sender.mark()}"})
+    sender.send("POST /api/file/diff", 200, json={**at, "from": 1})
+    blob = {"blob_id": "01890000-0000-4000-8000-00000000000a"}
+    named = {**at, "name": sender.mark("name")}
+    kind = {"content-type": "text/plain"}
+    for content in (sender.mark("blob") * 10_000, sender.mark("a blob that goes")):
+        sender.send(
+            "PUT /api/blobs/{blob_id}",
+            201,
+            ids=blob,
+            params=named,
+            content=content.encode(),
+            headers=kind,
+        )
+        sender.send("GET /api/blobs/{blob_id}", 200, ids=blob)
+        if "goes" not in content:
+            blob = {"blob_id": "01890000-0000-4000-8000-00000000000b"}
+    sender.send("DELETE /api/blobs/{blob_id}", 204, ids=blob)
+    sender.send("POST /api/blobs/list", 200, json=at)
+    lost = {"report": sender.mark("report"), "cursor": sender.mark("cursor")}
+    sender.send("POST /api/blobs/list", 422, json=lost)
     sender.send("GET /api/search", 200, params={"q": sender.mark("search")})
     sender.send("POST /api/search", 200, json={"q": line})
 
@@ -222,6 +242,8 @@ def _administration(sender: Sender) -> None:
     sender.send("PATCH /api/admin/users/{user_id}", 200, by_admin=True, ids=ids, json=body)
     ids = {"user_id": ivo["user"]["id"]}
     sender.send("PATCH /api/admin/users/{user_id}", 409, by_admin=True, ids=ids, json=body)
+    route = "POST /api/admin/operations/{key}/release"
+    sender.send(route, 404, by_admin=True, ids={"key": sender.mark("key")})
     edge = {"subject": pia["id"], "supervisor": ivo["user"]["id"]}
     for method in ("PUT", "DELETE"):
         route = f"{method} /api/admin/supervision/{{subject}}/{{supervisor}}"
