@@ -100,7 +100,7 @@ async def list_page(
     """Every delivery of a store, newest first."""
 
     def read(reader: OwnerReader) -> list[Delivery]:
-        return deliveries.list_of(reader, before, limit, status=status)
+        return deliveries.list_all(reader, before, limit, status)
 
     return await store.read(read)
 

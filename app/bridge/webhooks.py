@@ -175,7 +175,7 @@ async def list_deliveries(  # noqa: PLR0913, PLR0917 - who, where, which, and wh
 
     def read(reader: OwnerReader) -> list[Delivery]:
         subscriptions.get_webhook(reader, webhook_id, caller.user_id)
-        return deliveries.list_of(reader, before, limit, subscription_id=webhook_id)
+        return deliveries.list_of(reader, webhook_id, before, limit)
 
     return await homes.read(room, caller, call, home, read)
 

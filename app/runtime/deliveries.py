@@ -327,32 +327,27 @@ def next_due_at(reader: RuntimeReader, alert_ms: int) -> int | None:
     return None if found is None else found.value
 
 
-def list_of(
-    reader: RuntimeReader,
-    before: str,
-    limit: int,
-    *,
-    subscription_id: str | None = None,
-    status: str | None = None,
+def list_all(
+    reader: RuntimeReader, before: str, limit: int, status: str | None = None
 ) -> list[Delivery]:
-    """Deliveries, newest first.
+    """Deliveries of a store, newest first.
 
     Args:
         reader: Of their store.
         before: Id of the last one seen; LAST_ID begins the list.
         limit: How many.
-        subscription_id: Only of this subscriber; None for all.
         status: Only of this status; None for any.
 
     Returns:
         They.
     """
+    return reader.all(sql.LIST_DELIVERIES, before=before, limit=limit, status=status)
+
+
+def list_of(reader: RuntimeReader, subscription_id: str, before: str, limit: int) -> list[Delivery]:
+    """One subscriber's, newest first; as `list_all`."""
     return reader.all(
-        sql.LIST_DELIVERIES,
-        before=before,
-        limit=limit,
-        subscription_id=subscription_id,
-        status=status,
+        sql.LIST_DELIVERIES_OF, subscription_id=subscription_id, before=before, limit=limit
     )
 
 

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmark import cases, costs, record
+from scripts.benchmark import cases, costs, record, telling
 from scripts.benchmark.cases import Report
 from scripts.benchmark.meter import Load
 from scripts.benchmark.servers import pin_to_first_core, reference
@@ -20,6 +20,7 @@ CASES: Final = {
     "search": cases.search,
     "feed": record.feed,
     "tracking": record.tracking,
+    "telling": telling.telling,
     "driver": costs.driver,
     "memory": costs.memory,
 }

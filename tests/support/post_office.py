@@ -65,7 +65,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 async def all_of(store: OwnerStore) -> list[Delivery]:
     """Every delivery of a store, the oldest first; to look is no use of it."""
-    rows = await store.watch(lambda reader: deliveries.list_of(reader, LAST_ID, 1000))
+    rows = await store.watch(lambda reader: deliveries.list_all(reader, LAST_ID, 1000))
     return rows[::-1]
 
 

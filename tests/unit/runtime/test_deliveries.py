@@ -705,12 +705,13 @@ def test_deliveries_are_listed_newest_first(store: OwnerFile) -> None:
     for _ in range(3):
         store.clock.advance(1)
         change(store)
-    rows = deliveries.list_of(store.reader, LAST_ID, 9)
+    rows = deliveries.list_all(store.reader, LAST_ID, 9)
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
     assert len(rows) == 6
-    assert deliveries.list_of(store.reader, rows[3].id, 9) == rows[4:]
-    assert len(deliveries.list_of(store.reader, LAST_ID, 9, subscription_id=first)) == 3
-    assert deliveries.list_of(store.reader, LAST_ID, 9, subscription_id=second, status="dead") == []
+    assert deliveries.list_all(store.reader, rows[3].id, 9) == rows[4:]
+    assert len(deliveries.list_of(store.reader, first, LAST_ID, 9)) == 3
+    assert len(deliveries.list_of(store.reader, second, LAST_ID, 2)) == 2
+    assert deliveries.list_all(store.reader, LAST_ID, 9, "dead") == []
     assert deliveries.get(store.reader, rows[0].id) == rows[0]
 
 

@@ -66,8 +66,10 @@ CREATE INDEX sys_deliveries_due
   WHERE finished_at IS NULL AND is_waiting = 0 AND held_since IS NULL;
 CREATE INDEX sys_deliveries_order ON sys_deliveries (subscription_id, entity, event_seq)
   WHERE finished_at IS NULL;
-CREATE INDEX sys_deliveries_held ON sys_deliveries (connection, is_waiting, next_attempt_at)
+CREATE INDEX sys_deliveries_held
+  ON sys_deliveries (connection, is_waiting, next_attempt_at, event_seq)
   WHERE finished_at IS NULL AND held_since IS NOT NULL;
+CREATE INDEX sys_deliveries_of ON sys_deliveries (subscription_id, id);
 CREATE INDEX sys_deliveries_done ON sys_deliveries (finished_at) WHERE finished_at IS NOT NULL;
 
 -- One of an entity at a time: kept here, so that no look ever passes over those that wait.

@@ -95,15 +95,24 @@ FROM sys_deliveries AS d JOIN sys_outbox AS o ON o.event_seq = d.event_seq
 WHERE d.id = :id;
 
 -- name: list_deliveries
--- Of one subscriber or of all, of one status or of any, newest first.
+-- Of all subscribers, of one status or of any, newest first.
 -- scan: for a person, a page at a time, by the order of their ids
 SELECT d.id, o.type, o.event_id, d.subscription_id, s.kind, s.name, d.status, d.attempts,
   d.next_attempt_at, d.last_failure, d.last_status, d.connection, d.held_since, d.created_at,
   d.finished_at, d.version
 FROM sys_deliveries AS d JOIN sys_outbox AS o ON o.event_seq = d.event_seq
   JOIN sys_subscriptions AS s ON s.id = d.subscription_id
-WHERE d.id < :before AND (:subscription_id IS NULL OR d.subscription_id = :subscription_id)
-  AND (:status IS NULL OR d.status = :status)
+WHERE d.id < :before AND (:status IS NULL OR d.status = :status)
+ORDER BY d.id DESC LIMIT :limit;
+
+-- name: list_deliveries_of
+-- Of one subscriber, newest first.
+SELECT d.id, o.type, o.event_id, d.subscription_id, s.kind, s.name, d.status, d.attempts,
+  d.next_attempt_at, d.last_failure, d.last_status, d.connection, d.held_since, d.created_at,
+  d.finished_at, d.version
+FROM sys_deliveries AS d JOIN sys_outbox AS o ON o.event_seq = d.event_seq
+  JOIN sys_subscriptions AS s ON s.id = d.subscription_id
+WHERE d.subscription_id = :subscription_id AND d.id < :before
 ORDER BY d.id DESC LIMIT :limit;
 
 -- name: retry_delivery
