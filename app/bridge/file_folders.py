@@ -93,7 +93,7 @@ async def sweep(
         blobs.remove_forgotten(tx)
         return [row.name for row in files.remove_unreferenced(tx, grace_ms, limit)]
 
-    names = await store.write(forget, actor)
+    names = await store.write(forget, actor, is_watch=True)
     room.reach("sweep.rows_removed")
     if names:
         await room.stores.on_thread(lambda: disk.remove(folder, names))

@@ -17,7 +17,7 @@ from app.db.bell import heard
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.errors import InvalidInputError, NotFoundError, NotPermittedError, PayloadTooLargeError
 from app.registry import roles
-from app.runtime import jobs
+from app.runtime import due, jobs
 from app.runtime.jobs import Claim, Job, JobSummary, Json, Terms
 from app.settings import Settings
 
@@ -185,7 +185,7 @@ async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, and for how long
     async def look(store: OwnerStore) -> Claim | None:
         with store.bell.calling(waiting.news.set):
             while not waiting.is_over:
-                due_at = await store.watch(lambda reader: jobs.next_outside(reader, kinds))
+                due_at = await store.watch(lambda reader: due.next_outside(reader, kinds))
                 due_s = _LOOK_S if due_at is None else (due_at - room.clock()) / 1000
                 if due_s <= 0 and not await flags.is_on(room, "jobs_outside"):
                     due_s = _LOOK_S

@@ -7,7 +7,7 @@ from app.db.context import system_actor
 from app.db.owner.store import OwnerStore
 from app.db.registry import statements as sql
 from app.ids import UserId
-from app.runtime import jobs
+from app.runtime import due
 
 _ACTOR: Final = system_actor("jobs")
 _OPENED_AT_ONCE: Final = 20
@@ -15,7 +15,7 @@ _OPENED_AT_ONCE: Final = 20
 
 async def note(room: Strongroom, user_id: UserId, store: OwnerStore) -> None:
     """Leave word of what is next due in a store that is about to be locked."""
-    due_at = await store.watch(jobs.next_work)
+    due_at = await store.watch(due.next_work)
     since = room.clock() if due_at is not None and due_at <= room.clock() else None
     await _set(room, user_id, since, due_at)
 

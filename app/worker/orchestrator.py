@@ -28,7 +28,7 @@ from app.db.runtime.rows import ExpiredJobRow, NextJobRow
 from app.db.runtime.store import Later
 from app.errors import StrongroomError
 from app.ids import UserId
-from app.runtime import jobs
+from app.runtime import due, jobs
 from app.runtime.jobs import Claim
 from app.worker.attempt import Attempt, actor_of, rules_of
 from app.worker.handlers import Handlers, JobContext
@@ -198,7 +198,7 @@ class Orchestrator:
             if place.is_leaving:
                 continue
             try:
-                self._note(place, await place.store.watch(jobs.next_due))
+                self._note(place, await place.store.watch(due.next_due))
             except StrongroomError as error:
                 place.looked_at = time.monotonic()
                 telemetry.job_stuck(type(error).__name__)
@@ -263,7 +263,7 @@ class Orchestrator:
     ) -> tuple[list[ExpiredJobRow], list[Claim], NextJobRow]:
         expired = jobs.expire(tx, self._rules.terms)
         claims = jobs.claim(tx, self._owner, self._rules.terms, count)
-        return expired, claims, jobs.next_due(tx)
+        return expired, claims, due.next_due(tx)
 
     async def _begin(self, place: _Place, claim: Claim) -> None:
         actor = actor_of(claim, place.user_id)
@@ -313,9 +313,9 @@ class Orchestrator:
             return
         now = self._room.clock()
         places = (self._group, *self._members.values())
-        due = {p: p.next_at for p in places if p.next_at is not None and p.next_at <= now}
+        owed = {p: p.next_at for p in places if p.next_at is not None and p.next_at <= now}
         count = 0
-        for place in list(due)[:_BLIND_LOOKS]:
+        for place in list(owed)[:_BLIND_LOOKS]:
             with contextlib.suppress(StrongroomError):
-                count += await place.store.watch(lambda r: jobs.count_due(r, _COUNTED))
-        metrics.jobs_due(count, (now - min(due.values())) / 1000 if due else 0.0)
+                count += await place.store.watch(lambda r: due.count_due(r, _COUNTED))
+        metrics.jobs_due(count, (now - min(owed.values())) / 1000 if owed else 0.0)

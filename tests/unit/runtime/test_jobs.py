@@ -15,7 +15,7 @@ from app.errors import (
     LeaseLostError,
     NotFoundError,
 )
-from app.runtime import jobs
+from app.runtime import due, jobs
 from app.runtime import operator_actions as acts
 from app.runtime.jobs import Terms
 from tests.support.stores import MovedClock, OwnerFile
@@ -107,8 +107,8 @@ def test_higher_priority_first_then_the_longest_due(store: OwnerFile) -> None:
     new = add(store)
     high = add(store, priority=1)
     assert [take(store).id for _ in range(3)] == [high, old, new]
-    assert jobs.next_outside(store.reader, ["mail"]) == now + 1000
-    assert jobs.next_outside(store.reader, ["other"]) is None
+    assert due.next_outside(store.reader, ["mail"]) == now + 1000
+    assert due.next_outside(store.reader, ["other"]) is None
     store.clock.advance(1000)
     assert take(store).id == late
 
@@ -120,7 +120,7 @@ def test_inside_and_outside_are_two_queues(store: OwnerFile) -> None:
         own, _ = jobs.enqueue(tx, "strongroom.x", {})
         assert jobs.claim_outside(tx, ["strongroom.x"], "w", TERMS) is None
         assert [claim.id for claim in jobs.claim(tx, "w", TERMS, 5)] == [own]
-    assert jobs.next_due(store.reader).run_at is None
+    assert due.next_due(store.reader).run_at is None
 
 
 def test_a_failed_attempt_waits_longer_each_time_and_then_is_dead(store: OwnerFile) -> None:
@@ -159,7 +159,7 @@ def test_a_silent_runner_loses_its_claim_and_the_attempt_counts(store: OwnerFile
         with store.write() as tx:
             assert jobs.expire(tx, TERMS) == []
         store.clock.advance(1)
-        assert jobs.next_due(store.reader).lease_until == store.clock()
+        assert due.next_due(store.reader).lease_until == store.clock()
         with store.write() as tx:
             assert jobs.expire(tx, TERMS) == [("mail", 1, status)]
         with pytest.raises(LeaseLostError), store.write() as tx:
@@ -321,14 +321,14 @@ def test_a_job_that_is_not_there_is_not_found(store: OwnerFile) -> None:
 
 def test_what_is_next_due_counts_jobs_schedules_and_deliveries(store: OwnerFile) -> None:
     """The earliest of them; nothing when there is none."""
-    assert jobs.next_work(store.reader) is None
+    assert due.next_work(store.reader) is None
     now = store.clock()
     add(store, run_at=Millis(now + 7))
-    assert jobs.next_work(store.reader) == now + 7
+    assert due.next_work(store.reader) == now + 7
     claim_at = Millis(now + 7)
     store.clock.now_ms = claim_at
     take(store)
-    assert jobs.next_work(store.reader) == claim_at + TERMS.lease_ms
+    assert due.next_work(store.reader) == claim_at + TERMS.lease_ms
 
 
 def test_an_operators_act_is_kept_with_the_state_it_met(store: OwnerFile) -> None:
