@@ -15,13 +15,7 @@ from typing import Final
 
 from app.clock import Millis
 from app.db.runtime import statements as sql
-from app.db.runtime.rows import (
-    ClaimedJobRow,
-    ExpiredJobRow,
-    JobRow,
-    JobSummaryRow,
-    NextJobRow,
-)
+from app.db.runtime.rows import ClaimedJobRow, ExpiredJobRow, JobRow, JobSummaryRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
 from app.errors import (
     ConflictError,
@@ -31,6 +25,7 @@ from app.errors import (
     NotFoundError,
 )
 from app.ids import is_uuid
+from app.runtime import due
 
 Job = JobRow
 """One job with its payload and result, both JSON texts."""
@@ -41,7 +36,6 @@ Claim = ClaimedJobRow
 
 PREFIX: Final = "strongroom."
 """Begins the kind of every job that the program runs itself; no program outside may use it."""
-STATUSES: Final = ("pending", "running", "done", "dead", "cancelled")
 EXPIRE_MAX: Final = 100
 """Silent claims that one transaction ends."""
 _BACKOFF_FIRST_S: Final = 2
@@ -77,7 +71,7 @@ def enqueue(  # noqa: PLR0913 - each is one column
     """Enqueue a job, in the transaction that causes it.
 
     Args:
-        tx: In the store that the job belongs to.
+        tx: In its store.
         kind: What is to be done; the program's own begin with PREFIX.
         payload: What JSON can hold; ids and counts, never a secret.
         is_outside: Whether programs outside are its workers, and none in here.
@@ -85,7 +79,7 @@ def enqueue(  # noqa: PLR0913 - each is one column
         run_at: Not before; None for now.
         max_attempts: Tries before it is dead; None takes the setting.
         timeout_s: Seconds that one attempt may take; None: no bound but its lease.
-        priority: Higher ones first among those that are due.
+        priority: Higher ones first.
         schedule_id: The schedule that ticked; None for any other cause.
 
     Returns:
@@ -126,24 +120,6 @@ def enqueue(  # noqa: PLR0913 - each is one column
     return job_id, True
 
 
-def next_due(reader: RuntimeReader) -> NextJobRow:
-    """When the store's jobs next want something."""
-    row = reader.one(sql.FIND_NEXT_JOB)
-    return NextJobRow(None, None) if row is None else row
-
-
-def count_due(reader: RuntimeReader, limit: int) -> int:
-    """How many of the program's jobs are due; what is beyond the limit is not counted."""
-    row = reader.one(sql.COUNT_DUE_JOBS, now=reader.now_ms, limit=limit)
-    return 0 if row is None else row.value
-
-
-def next_work(reader: RuntimeReader) -> int | None:
-    """When anything at all in the store is next due, Unix milliseconds; None for never."""
-    row = reader.one(sql.FIND_NEXT_WORK)
-    return None if row is None else row.value
-
-
 def claim(tx: RuntimeTransactor, owner: str, terms: Terms, limit: int) -> list[Claim]:
     """Take jobs of the program that are due, highest priority and longest due first.
 
@@ -177,12 +153,6 @@ def claim_outside(
         until=tx.now_ms + terms.lease_ms,
     )
     return rows[0] if rows else None
-
-
-def next_outside(reader: RuntimeReader, kinds: Sequence[str]) -> int | None:
-    """When the next job of these kinds is due for a program outside; None without one."""
-    row = reader.one(sql.FIND_NEXT_OUTSIDE_JOB, kinds=json.dumps(list(kinds)))
-    return None if row is None else row.value
 
 
 def renew(tx: RuntimeTransactor, job_id: str, generation: int, terms: Terms) -> Millis:
@@ -268,8 +238,8 @@ def fail(  # noqa: PLR0913, PLR0917 - which claim, why, on what terms
 def backoff_ms(attempts: int, terms: Terms, random: Callable[[], float]) -> int:
     """How long to wait after so many attempts: up to 2, 4, 8 ... seconds, with full jitter.
 
-    Full jitter: any time from none to the whole, so that what failed together does not come
-    back together (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
+    So what failed together does not come back together
+    (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/).
 
     Returns:
         Milliseconds.
@@ -295,7 +265,7 @@ def expire(tx: RuntimeTransactor, terms: Terms) -> list[ExpiredJobRow]:
     Returns:
         What became of each, at most EXPIRE_MAX of them.
     """
-    first = next_due(tx).lease_until
+    first = due.next_due(tx).lease_until
     if first is None or first > tx.now_ms:
         return []
     return tx.run(sql.EXPIRE_JOBS, attempts_max=terms.attempts_max, now=tx.now_ms, limit=EXPIRE_MAX)
@@ -376,10 +346,10 @@ def find(reader: RuntimeReader, job_id: str) -> Job | None:
 
 
 def get(reader: RuntimeReader, job_id: str) -> Job:
-    """One job.
+    """One job's row.
 
     Returns:
-        Its row.
+        It.
 
     Raises:
         NotFoundError: There is none of this id.
@@ -399,18 +369,18 @@ def list_page(  # noqa: PLR0913 - each is a filter
     kind: str | None = None,
     is_outside: bool = False,
 ) -> list[JobSummary]:
-    """Jobs, newest first.
+    """Jobs before an id, None for the newest; newest first, without payloads.
 
     Args:
         reader: In their store.
-        before: Only those before this id; None for the newest.
+        before: As said.
         limit: How many at most.
         status: Only those; None for any.
         kind: Only those; None for any.
         is_outside: Only those of programs outside.
 
     Returns:
-        Them, without payloads.
+        Them.
     """
     return reader.all(
         sql.LIST_JOBS,

@@ -50,6 +50,7 @@ SELECT min(due_at) AS value FROM (
 
 -- name: count_due_jobs
 -- How many of the program's jobs are due, up to a bound.
+-- scan: counts what the index gives, up to the bound
 SELECT count(*) AS value FROM (
   SELECT 1 FROM sys_jobs WHERE status = 'pending' AND is_outside = 0 AND run_at <= :now
   LIMIT :limit);
@@ -66,6 +67,7 @@ RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth
 
 -- name: claim_outside_job
 -- Takes the first job that is due of the given kinds, a JSON list, for a program outside.
+-- scan: json_each reads the list it is given
 UPDATE sys_jobs SET status = 'running', attempts = attempts + 1, generation = generation + 1,
   lease_owner = :owner, claimed_at = :now, updated_at = :now, version = version + 1,
   lease_until = min(:until, coalesce(:now + timeout_s * 1000, :until))
@@ -77,6 +79,7 @@ RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth
 
 -- name: find_next_outside_job
 -- When the next job of the given kinds, a JSON list, is due for a program outside.
+-- scan: json_each reads the list it is given
 SELECT min(run_at) AS value FROM sys_jobs
 WHERE status = 'pending' AND is_outside = 1 AND kind IN (SELECT value FROM json_each(:kinds));
 
