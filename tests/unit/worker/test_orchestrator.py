@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from app import telemetry
+from app.bridge import waiting
 from app.bridge.strongroom import Strongroom, account_of
 from app.db.owner.store import OwnerStore
 from app.db.registry import statements as sql
@@ -277,6 +278,42 @@ def test_a_store_locked_with_work_of_later_says_when(rig: Rig) -> None:
             await enqueue(own, {}, run_at=rig.clock() + 60_000)
             await room.stores.lock(user_id)
             assert await times(room, user_id) == (None, rig.clock() + 60_000)
+
+    rig.run(main)
+
+
+def test_a_plain_store_is_opened_for_work_that_is_due(rig: Rig) -> None:
+    """Nobody's key is needed; not before its time, and not an inactive member's."""
+
+    async def main(room: Strongroom) -> None:
+        user_id, own = await open_member(room)
+        async with working(room, Workshop().handlers):
+            job_id = await enqueue(own, {}, run_at=rig.clock() + 1_000)
+            await room.stores.lock(user_id)
+            await waiting.open_plain_due(room)
+            assert room.stores.unlocked() == {}
+            rig.clock.advance(1_000)
+            await waiting.open_plain_due(room)
+            await ended(room.stores.unlocked()[user_id].store, job_id)
+
+    rig.run(main)
+
+
+def test_a_store_in_trouble_is_tried_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its jobs are done once it can be written."""
+    shop = Workshop()
+    told: list[str] = []
+    monkeypatch.setattr(telemetry, "unexpected", lambda where, _error: told.append(where))
+
+    async def main(room: Strongroom) -> None:
+        group = room.stores.group
+        async with working(room, shop.handlers) as orchestrator:
+            with monkeypatch.context() as broken:
+                broken.setattr(orchestrator, "_take", None)
+                job_id = await enqueue(group)
+                await until(lambda: "claim" in told)
+            rig.clock.advance(1_000)
+            assert (await ended(group, job_id)).attempts == 1
 
     rig.run(main)
 
