@@ -54,6 +54,8 @@ telemetry.store_locked(UserId("u1"))
 telemetry.store_evicted(UserId("u1"))
 telemetry.operation_finished("rotate")
 telemetry.operation_undone("sign_up")
+telemetry.operation_late("erase", "k")
+telemetry.operation_diverged("erase", "k")
 telemetry.janitor_repaired("orphan_slot", 2)
 telemetry.janitor_found("missing_file", 1)
 telemetry.request_failed("/api/file", "internal_error", RequestId("r1"))
@@ -76,6 +78,8 @@ telemetry.loop_lagged(40)
         ("debug", "store_evicted", "u1"),
         ("warning", "operation_finished", "rotate"),
         ("warning", "operation_undone", "sign_up"),
+        ("error", "operation_late", "erase"),
+        ("error", "operation_diverged", "erase"),
         ("warning", "janitor_repaired", "orphan_slot", 2),
         ("error", "janitor_found", "missing_file", 1),
         ("error", "request_failed", "/api/file", "internal_error", "r1"),

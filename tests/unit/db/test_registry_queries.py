@@ -517,21 +517,6 @@ def test_the_throttle_stays_within_its_bound(registry: Registry) -> None:
     assert "sign_in_throttle.created" not in registry.events()
 
 
-def test_an_operations_steps_outlive_a_crash(registry: Registry) -> None:
-    """What is open is listed until it is finished, once."""
-    record: dict[str, Value] = {"key": "r", "action": "erase", "subject": _ANA, "shape": "a,b"}
-    with registry.write() as tx:
-        tx.run(runtime_sql.BEGIN_RECORD, **record, build="1", now=NOW)
-        tx.run(runtime_sql.BEGIN_STEP, key="r", name="a", fingerprint="f", now=NOW)
-        tx.run(runtime_sql.BEGIN_STEP, key="r", name="a", fingerprint="g", now=NOW + 1)
-        assert tx.run(runtime_sql.ANSWER_STEP, key="r", name="a", answer="{}", now=NOW + 2)
-        assert tx.all(runtime_sql.LIST_STEPS, key="r") == [("a", NOW + 1, NOW + 2, "{}")]
-        assert [row.key for row in tx.all(runtime_sql.LIST_OPEN_RECORDS)] == ["r"]
-        assert tx.run(runtime_sql.FINISH_RECORD, key="r", outcome="done", now=NOW)
-        assert tx.run(runtime_sql.FINISH_RECORD, key="r", outcome="undone", now=NOW) == []
-        assert tx.all(runtime_sql.LIST_OPEN_RECORDS) == []
-
-
 def test_a_records_changes_are_listed_newest_first(registry: Registry) -> None:
     """Page by page."""
     with registry.write() as tx:

@@ -335,7 +335,7 @@ def test_a_restored_text_is_a_new_version(store: OwnerFile) -> None:
 
 
 def test_a_deleted_note_is_restored(store: OwnerFile) -> None:
-    """A deleted note comes back as the note it was, with what hung on it; a deletion has no text."""
+    """A deleted note comes back as the note it was; a deletion has no text to give."""
     old = _put(store, "a/n", "one").note
     _delete(store, "a/n")
     with pytest.raises(NotFoundError):
