@@ -3,14 +3,13 @@
 from app.db.owner import statements
 from app.db.owner.rows import ActRow, LastActRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.db.sqlite import Value
 from app.owner.cursor import place_before
 
 Act = ActRow
 """One thing that an administrator, or the operator, did."""
 
 
-def add_act(tx: OwnerTransactor, **act: Value) -> None:
+def add_act(tx: OwnerTransactor, **act: str | int | None) -> None:
     """Copy an act; again is no harm.
 
     Args:
