@@ -210,9 +210,12 @@ def require_new(new: NewBlob) -> None:
     """Refuse what no blob can be.
 
     Raises:
-        InvalidInputError: The id is no UUID, or it would hang on two things.
+        NotFoundError: The id is no UUID, so there can be nothing of this name.
+        InvalidInputError: It would hang on two things.
     """
-    if not is_uuid(new.id) or (new.note_key is not None and new.report_id is not None):
+    if not is_uuid(new.id):
+        raise NotFoundError
+    if new.note_key is not None and new.report_id is not None:
         raise InvalidInputError
 
 

@@ -182,8 +182,8 @@ def test_a_part_of_another_content_gets_the_whole(
 @pytest.mark.parametrize(
     ("blob_id", "headers", "params", "status"),
     [
-        ("no-id", {}, {}, 422),
-        (str(uuid.uuid4()).upper(), {}, {}, 422),
+        ("no-id", {}, {}, 404),
+        (str(uuid.uuid4()).upper(), {}, {}, 404),
         (str(uuid.uuid4()), {"content-type": "nonsense"}, {}, 422),
         (str(uuid.uuid4()), {"content-encoding": "gzip"}, {}, 415),
         (str(uuid.uuid4()), {}, {"path": "user-memory/none.md"}, 404),

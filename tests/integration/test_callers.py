@@ -104,6 +104,24 @@ OPEN_TO: Final = {
     "POST /api/admin/jobs/{job_id}/retry": MANAGER,
     "POST /api/admin/jobs/{job_id}/cancel": MANAGER,
     "DELETE /api/admin/jobs/{job_id}": MANAGER,
+    "GET /api/schedules": "jobs:work",
+    "POST /api/schedules": "jobs:work",
+    "GET /api/schedules/{schedule_id}": "jobs:work",
+    "PATCH /api/schedules/{schedule_id}": "jobs:work",
+    "DELETE /api/schedules/{schedule_id}": "jobs:work",
+    "GET /api/schedules/{schedule_id}/runs": "jobs:work",
+    "POST /api/schedules/{schedule_id}/run": "jobs:work",
+    "GET /api/admin/schedules": OVERSEER,
+    "POST /api/admin/schedules": MANAGER,
+    "GET /api/admin/schedules/{schedule_id}": OVERSEER,
+    "PATCH /api/admin/schedules/{schedule_id}": MANAGER,
+    "DELETE /api/admin/schedules/{schedule_id}": MANAGER,
+    "GET /api/admin/schedules/{schedule_id}/runs": OVERSEER,
+    "POST /api/admin/schedules/{schedule_id}/run": MANAGER,
+    "GET /api/admin/flags": OVERSEER,
+    "PUT /api/admin/flags/{name}": MANAGER,
+    "DELETE /api/admin/flags/{name}": MANAGER,
+    "GET /api/admin/flags/{name}/changes": OVERSEER,
     "PUT /api/blobs/{blob_id}": SIGNED_IN,
     "GET /api/blobs/{blob_id}": SIGNED_IN,
     "DELETE /api/blobs/{blob_id}": SIGNED_IN,
@@ -175,7 +193,9 @@ def knock(client: Client, call: str) -> httpx.Response:
     return client.call(method, path, json={"no-such-field": 1})
 
 
-RAW: Final = {"PUT /api/file", "PATCH /api/file", "DELETE /api/file"}
+MAKES: Final = "PUT /api/blobs/{blob_id}"
+"""Whose id is the caller's to choose."""
+RAW: Final = {"PUT /api/file", "PATCH /api/file", "DELETE /api/file", MAKES}
 RULES_PLACES: Final = {
     call.split()[1]: [part[1:-1] for part in call.split()[1].split("/") if part.startswith("{")]
     for call in RULES
@@ -325,6 +345,8 @@ def test_the_things_of_another_are_not_there(people: People) -> None:
 
 BODIES: Final[dict[str, dict[str, object]]] = {
     "PATCH /api/webhooks/{webhook_id}": {"enabled": True},
+    "PATCH /api/schedules/{schedule_id}": {"enabled": True},
+    "PATCH /api/admin/schedules/{schedule_id}": {"enabled": True},
     "POST /api/jobs/{job_id}/heartbeat": {"generation": 1},
     "POST /api/jobs/{job_id}/complete": {"generation": 1},
     "POST /api/jobs/{job_id}/fail": {"generation": 1, "error": "x"},
@@ -338,6 +360,8 @@ def test_an_id_that_is_none_is_not_there(call: str, people: People) -> None:
     """What no id looks like names nothing: 404, as for an id of nobody."""
     method, template = call.split()
     for odd in (NOBODY, "x", "%00", "%ff%fe", "..%2f..", "'; DROP TABLE users; --", "\u00e9" * 99):
+        if call == MAKES and odd == NOBODY:
+            continue
         names = {name: PLACES.get(name, odd) for name in RULES_PLACES[template]}
         body = BODIES.get(call, {"active": True} if method == "PATCH" else None)
         more = {} if body is None else {"json": body}

@@ -4,6 +4,7 @@ Every private value sent holds one random mark, so that one search finds any of 
 number after it tells which call let it out.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
@@ -181,6 +182,28 @@ def _webhooks(sender: Sender) -> None:
     sender.send("DELETE /api/webhooks/{webhook_id}", 204, ids=ids)
 
 
+def _schedules(sender: Sender) -> None:
+    """The member's own, in every field; the group's are for all to see, and so are flags."""
+
+    def fields() -> dict[str, Any]:
+        names = ("title", "kind", "description", "prompt", "agent_id", "session_id")
+        context = {"run_context": {"note": sender.mark("run_context")}}
+        return {name: sender.mark(name) for name in names} | context
+
+    made = sender.send("POST /api/schedules", 201, json={**fields(), "interval_s": 86_400})
+    ids = {"schedule_id": made["id"]}
+    route = "PATCH /api/schedules/{schedule_id}"
+    sender.send(route, 200, ids=ids, json=fields())
+    for name in ("cron", "timezone"):
+        wrong = {name: sender.mark(name)}
+        sender.send(route, 422, ids=ids, json=wrong)
+        sender.send("POST /api/schedules", 422, json={"title": "x", **wrong})
+    sender.send("POST /api/schedules/{schedule_id}/run", 202, ids=ids)
+    sender.send("GET /api/schedules/{schedule_id}/runs", 200, ids=ids)
+    gone = sender.send("POST /api/schedules", 201, json={**fields(), "interval_s": 86_400})
+    sender.send("DELETE /api/schedules/{schedule_id}", 204, ids={"schedule_id": gone["id"]})
+
+
 def _reports(sender: Sender) -> None:
     """A report of the member's own, in every field."""
     words = ("kind", "title", "body", "produced_by", "summary", "run_id")
@@ -270,6 +293,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     _notes(sender)
     _events(sender)
     _webhooks(sender)
+    _schedules(sender)
     _reports(sender)
     sender.is_keyed = False
     _credentials(sender, password)
@@ -313,8 +337,7 @@ def test_what_is_refused_leaves_no_trace_and_never_comes_back(
         method, template = route.split()
         value = marks.new(route)
         named = value if place == "path" else "nothing"
-        names = ("user_id", "session_id", "token_id", "slot_id", "invitation_id", "report_id")
-        ids = {**dict.fromkeys((*names, "home", "version", "subject", "supervisor"), named)}
+        ids = dict.fromkeys(re.findall(r"{(\w+)}", template), named)
         sent = _misplaced(place, value)
         headers = {**admin.headers, **sent.pop("headers", {})}
         path = template.format(**ids)

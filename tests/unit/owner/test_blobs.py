@@ -121,7 +121,7 @@ def test_bytes_that_were_compared_with_what_is_gone_must_come_again(store: Owner
 )
 def test_what_no_blob_can_be_is_refused(new: NewBlob) -> None:
     """An id that is none, and a place that is two."""
-    with pytest.raises(InvalidInputError):
+    with pytest.raises((InvalidInputError, NotFoundError)):
         blobs.require_new(new)
 
 
