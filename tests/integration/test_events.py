@@ -326,7 +326,7 @@ def _whole_log(me: Client) -> list[dict[str, Any]]:
 def test_whoever_follows_misses_nothing_and_sees_nothing_twice(
     tmp_path: Path, workers: int, turns: int
 ) -> None:
-    """Fifty writers, five subscribers who hang up and come back, and a crash amid them."""
+    """Fifty writers, five subscribers who hang up and come back, a crash amid them, a stop."""
     with LiveService(tmp_path, workers) as service:
         me = first_admin(service)
         writers, subscribers = asyncio.run(_follow_through_a_crash(service, me, turns))
@@ -338,28 +338,26 @@ def test_whoever_follows_misses_nothing_and_sees_nothing_twice(
         told = {(event["payload"]["path"], event["payload"]["version"]) for event in log}
         assert len(writers.acknowledged) == 50 * turns
         assert writers.acknowledged <= told
+        _stop_while_somebody_follows(service, me)
 
 
-def test_a_stop_ends_open_streams_first(tmp_path: Path) -> None:
-    """And is not held up by one of them; what was told is whole."""
-    with LiveService(tmp_path, event_heartbeat_s=60) as service:
-        me = first_admin(service)
-        assert me.put("user-memory/a.md", "x").is_success
-        ready, is_whole = threading.Event(), threading.Event()
+def _stop_while_somebody_follows(service: LiveService, me: Client) -> None:
+    """Open streams end first, whole; none of them holds up the stop."""
+    ready, is_whole = threading.Event(), threading.Event()
 
-        def listen() -> None:
-            with stream(me) as lines:
-                for line in lines:
-                    if line.startswith("data: "):
-                        ready.set()
-            is_whole.set()
+    def listen() -> None:
+        with stream(me) as lines:
+            for line in lines:
+                if line.startswith("data: "):
+                    ready.set()
+        is_whole.set()
 
-        listener = threading.Thread(target=listen)
-        listener.start()
-        assert ready.wait(_WAIT_S)
-        assert service.stop() == 0
-        listener.join(_WAIT_S)
-        assert not listener.is_alive()
-        # Cut off, as uvicorn does in the end with what does not end, it would have no end.
-        assert is_whole.is_set()
-        assert '"event": "unexpected"' not in "".join(service.log)
+    listener = threading.Thread(target=listen)
+    listener.start()
+    assert ready.wait(_WAIT_S)
+    assert service.stop() == 0
+    listener.join(_WAIT_S)
+    assert not listener.is_alive()
+    # Cut off, as uvicorn does in the end with what does not end, it would have no end.
+    assert is_whole.is_set()
+    assert '"event": "unexpected"' not in "".join(service.log)
