@@ -92,6 +92,9 @@ async def bring_up(room: Strongroom, account: StoreAccount, key: Key | None) -> 
         require_in_service(account.state)
         with _shared(room, account.lock_number):
             version = await asyncio.to_thread(_version, room, account.user_id, key)
+    except StoreDamagedError as error:
+        _zero(key)
+        raise await room.stores.told_apart(error, account.file_salt) from error
     except BaseException:
         _zero(key)
         raise
