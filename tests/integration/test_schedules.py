@@ -34,7 +34,7 @@ def ben(admin: Client) -> Client:
     return add_member(admin, "ben")
 
 
-def make(client: Client, base: str = "/api/schedules", **more: Any) -> dict[str, Any]:
+def make(client: Client, base: str = "/api/schedules", **more: object) -> dict[str, Any]:
     """Make a schedule."""
     body = {"title": "Report", "interval_s": 3_600, **more}
     made = client.call("POST", base, json=body)

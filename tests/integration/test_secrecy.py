@@ -20,6 +20,16 @@ from tests.support.service import PASSWORD, LiveService
 MAGIC: Final = b"SQLite format 3\0"
 UNSAFE: Final = {route for route in RULES if not route.startswith("GET ")}
 
+GROUPS_SCHEDULE: Final = {
+    "title",
+    "cron",
+    "timezone",
+    "kind",
+    "description",
+    "prompt",
+    "agent_id",
+    "session_id",
+}
 LANDS_IN_THE_GROUP: Final = {
     "POST /api/setup": {"username", "display_name"},
     "POST /api/session": {"username", "label", "User-Agent"},
@@ -37,6 +47,9 @@ LANDS_IN_THE_GROUP: Final = {
         "sex",
     },
     "POST /api/admin/invitations": {"role_id"},
+    "POST /api/admin/schedules": GROUPS_SCHEDULE,
+    "PATCH /api/admin/schedules/{schedule_id}": GROUPS_SCHEDULE,
+    "PUT /api/admin/flags/{name}": {"value"},
 }
 """By design: what all must know before anybody signs in. So do notes under `shared-memory/`,
 and reports to `admins` and `supervisors`. Every other field of every call is private."""
@@ -187,8 +200,7 @@ def _schedules(sender: Sender) -> None:
 
     def fields() -> dict[str, Any]:
         names = ("title", "kind", "description", "prompt", "agent_id", "session_id")
-        context = {"run_context": {"note": sender.mark("run_context")}}
-        return {name: sender.mark(name) for name in names} | context
+        return {name: sender.mark(name) for name in names}
 
     made = sender.send("POST /api/schedules", 201, json={**fields(), "interval_s": 86_400})
     ids = {"schedule_id": made["id"]}
@@ -202,6 +214,16 @@ def _schedules(sender: Sender) -> None:
     sender.send("GET /api/schedules/{schedule_id}/runs", 200, ids=ids)
     gone = sender.send("POST /api/schedules", 201, json={**fields(), "interval_s": 86_400})
     sender.send("DELETE /api/schedules/{schedule_id}", 204, ids={"schedule_id": gone["id"]})
+    of_all = {"title": "For all", "interval_s": 86_400}
+    made = sender.send("POST /api/admin/schedules", 201, by_admin=True, json=of_all)
+    ids = {"schedule_id": made["id"]}
+    route = "/api/admin/schedules/{schedule_id}"
+    sender.send(f"PATCH {route}", 200, by_admin=True, ids=ids, json={"enabled": False})
+    sender.send(f"POST {route}/run", 202, by_admin=True, ids=ids)
+    sender.send(f"DELETE {route}", 204, by_admin=True, ids=ids)
+    route, ids = "/api/admin/flags/{name}", {"name": "jobs_outside"}
+    sender.send(f"PUT {route}", 200, by_admin=True, ids=ids, json={"value": True})
+    sender.send(f"DELETE {route}", 200, by_admin=True, ids=ids)
 
 
 def _reports(sender: Sender) -> None:

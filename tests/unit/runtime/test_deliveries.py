@@ -17,8 +17,9 @@ from app.errors import (
 )
 from app.owner import notes
 from app.owner.notes import Condition
-from app.runtime import breakers, deliveries, subscriptions
-from app.runtime.deliveries import LAST_ID, Result
+from app.runtime import breakers, deliveries, delivery_list, subscriptions
+from app.runtime.deliveries import Result
+from app.runtime.delivery_list import LAST_ID
 from app.runtime.subscriptions import NewWebhook
 from tests.support.owed import (
     ALERT_MS,
@@ -626,27 +627,27 @@ def test_an_operator_has_one_tried_again_or_never(store: OwnerFile) -> None:
     add_webhook(store)
     change(store)
     [claimed] = take(store)
-    for act in (deliveries.retry, deliveries.release_held):
+    for act in (delivery_list.retry, delivery_list.release_held):
         with pytest.raises(ConflictError), store.write() as tx:
             act(tx, claimed.id)
     settle(store, claimed, UNFIT)
     with store.write() as tx:
-        deliveries.retry(tx, claimed.id)
+        delivery_list.retry(tx, claimed.id)
     assert (one(store, "status"), one(store, "attempts")) == ("pending", 0)
     [again] = take(store)
     with store.write() as tx:
-        deliveries.cancel(tx, claimed.id)
+        delivery_list.cancel(tx, claimed.id)
     assert settle(store, again) == "lost"
     assert statuses(store) == ["cancelled"]
     with pytest.raises(ConflictError), store.write() as tx:
-        deliveries.cancel(tx, claimed.id)
+        delivery_list.cancel(tx, claimed.id)
     with store.write() as tx:
-        deliveries.retry(tx, claimed.id)
+        delivery_list.retry(tx, claimed.id)
     [again] = take(store)
     assert settle(store, again) == "succeeded"
     with pytest.raises(ConflictError), store.write() as tx:
-        deliveries.retry(tx, claimed.id)
-    for act in (deliveries.retry, deliveries.cancel, deliveries.release_held):
+        delivery_list.retry(tx, claimed.id)
+    for act in (delivery_list.retry, delivery_list.cancel, delivery_list.release_held):
         with pytest.raises(NotFoundError), store.write() as tx:
             act(tx, "nobody")
 
@@ -658,10 +659,10 @@ def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
         change(store)
     [first] = take(store)
     with store.write() as tx:
-        deliveries.cancel(tx, first.id)
+        delivery_list.cancel(tx, first.id)
     [second] = take(store)
     with store.write() as tx:
-        deliveries.retry(tx, first.id)
+        delivery_list.retry(tx, first.id)
     assert take(store) == []
     settle(store, second)
     [again] = take(store)
@@ -677,7 +678,7 @@ def test_a_held_one_is_released_as_the_probe(store: OwnerFile) -> None:
     take(store)
     [(held,)] = store.rows("SELECT id FROM sys_deliveries WHERE attempts = 0")
     with store.write() as tx:
-        deliveries.release_held(tx, held)
+        delivery_list.release_held(tx, held)
     [probe] = take(store)
     assert (probe.id, probe.is_probe) == (held, True)
     settle(store, probe)
@@ -705,14 +706,14 @@ def test_deliveries_are_listed_newest_first(store: OwnerFile) -> None:
     for _ in range(3):
         store.clock.advance(1)
         change(store)
-    rows = deliveries.list_all(store.reader, LAST_ID, 9)
+    rows = delivery_list.list_all(store.reader, LAST_ID, 9)
     assert [row.id for row in rows] == sorted((row.id for row in rows), reverse=True)
     assert len(rows) == 6
-    assert deliveries.list_all(store.reader, rows[3].id, 9) == rows[4:]
-    assert len(deliveries.list_of(store.reader, first, LAST_ID, 9)) == 3
-    assert len(deliveries.list_of(store.reader, second, LAST_ID, 2)) == 2
-    assert deliveries.list_all(store.reader, LAST_ID, 9, "dead") == []
-    assert deliveries.get(store.reader, rows[0].id) == rows[0]
+    assert delivery_list.list_all(store.reader, rows[3].id, 9) == rows[4:]
+    assert len(delivery_list.list_of(store.reader, first, LAST_ID, 9)) == 3
+    assert len(delivery_list.list_of(store.reader, second, LAST_ID, 2)) == 2
+    assert delivery_list.list_all(store.reader, LAST_ID, 9, "dead") == []
+    assert delivery_list.get(store.reader, rows[0].id) == rows[0]
 
 
 # -- what stays, and how long --------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from typing_extensions import override
 
 from app.errors import ConflictError
-from app.runtime import breakers, deliveries
+from app.runtime import breakers, deliveries, delivery_list
 from app.runtime.deliveries import Claimed, Result
 from tests.support.matrix import chosen
 from tests.support.owed import (
@@ -151,7 +151,7 @@ class DeliveryModel(RuleBasedStateMachine):
         delivery_id = rows[data.draw(st.integers(0, len(rows) - 1))][0]
         try:
             with self.store.write() as tx:
-                getattr(deliveries, act)(tx, delivery_id)
+                getattr(delivery_list, act)(tx, delivery_id)
         except ConflictError:
             return
         if act == "retry":

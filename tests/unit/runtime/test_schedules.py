@@ -39,6 +39,7 @@ def test_a_tick_and_its_job_come_together(table: Timetable, timing: Timing) -> N
     schedule_id = table.add(timing)
     assert table.settle(schedule_id) == 1
     assert table.told(schedule_id) == []
+    due = table.start
     for number in (1, 2):
         due = table.start + number * MINUTE
         table.clock.now_ms = due
@@ -332,6 +333,7 @@ def test_a_run_by_hand_is_no_tick(table: Timetable) -> None:
     """It runs a disabled one too, is refused while one runs, and never takes a tick's place."""
     schedule_id = table.add(EVERY_MINUTE, enabled=False)
     table.clock.advance(MINUTE)
+    job_id = ""
     for _ in range(2):
         with table.store.write() as tx:
             job_id = schedules.run_now(tx, schedule_id)
