@@ -166,7 +166,7 @@ class Settings(BaseSettings):
     """Seconds that a program may wait for a job to claim."""
 
     webhook_networks: Annotated[tuple[str, ...], NoDecode] = ()
-    """Private networks that webhooks may reach, in clear too; else public addresses by TLS alone."""
+    """Private networks that webhooks may reach, in clear too; else only what is public, by TLS."""
     webhooks_max: int = Field(default=50, ge=1)
     """Webhooks that a member may have in each home."""
     webhook_secret_hours: int = Field(default=24, ge=0)

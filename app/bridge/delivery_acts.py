@@ -8,15 +8,15 @@ from app.bridge.strongroom import Strongroom
 from app.db.context import Actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.runtime.store import Once
-from app.runtime import breakers, deliveries, operator_actions
+from app.runtime import breakers, delivery_list, operator_actions
 from app.runtime.breakers import Breaker
-from app.runtime.deliveries import Delivery
+from app.runtime.delivery_list import Delivery
 
 Act = Literal["retry", "cancel", "release"]
 _ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
-    "retry": deliveries.retry,
-    "cancel": deliveries.cancel,
-    "release": deliveries.release_held,
+    "retry": delivery_list.retry,
+    "cancel": delivery_list.cancel,
+    "release": delivery_list.release_held,
 }
 
 
@@ -39,7 +39,7 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     """
 
     def write(tx: OwnerTransactor) -> Delivery:
-        before = deliveries.get(tx, delivery_id)
+        before = delivery_list.get(tx, delivery_id)
         _ACTS[name](tx, delivery_id)
         state: dict[str, str | int | None] = {
             "status": before.status,
@@ -49,7 +49,7 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
             "version": before.version,
         }
         operator_actions.record(tx, f"delivery.{name}", delivery_id, state, operator)
-        return deliveries.get(tx, delivery_id)
+        return delivery_list.get(tx, delivery_id)
 
     return await store.write(write, actor, once=once)
 
@@ -58,7 +58,7 @@ async def act_of(
     room: Strongroom, caller: Caller, call: Call, name: Act, delivery_id: str
 ) -> Delivery:
     """The same, on a delivery of the group's store, by an administrator's call."""
-    call = call.judged(lambda reader: deliveries.get(reader, delivery_id))
+    call = call.judged(lambda reader: delivery_list.get(reader, delivery_id))
     group, actor = room.stores.group, caller.actor(call)
     return await act(group, name, delivery_id, caller.user_id, actor, call.once)
 
@@ -100,7 +100,7 @@ async def list_page(
     """Every delivery of a store, newest first."""
 
     def read(reader: OwnerReader) -> list[Delivery]:
-        return deliveries.list_all(reader, before, limit, status)
+        return delivery_list.list_all(reader, before, limit, status)
 
     return await store.read(read)
 
@@ -114,7 +114,7 @@ async def get(store: OwnerStore, delivery_id: str) -> Delivery:
     Raises:
         NotFoundError: There is none.
     """
-    return await store.read(lambda reader: deliveries.get(reader, delivery_id))
+    return await store.read(lambda reader: delivery_list.get(reader, delivery_id))
 
 
 async def list_breakers(store: OwnerStore) -> list[Breaker]:

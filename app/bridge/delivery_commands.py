@@ -22,7 +22,7 @@ from app.db.context import Actor
 from app.db.owner.store import OwnerStore
 from app.runtime import operator_actions
 from app.runtime.breakers import Breaker
-from app.runtime.deliveries import LAST_ID, Delivery
+from app.runtime.delivery_list import LAST_ID, Delivery
 
 _LISTED: Final = 50
 _LISTED_MAX: Final = 1_000

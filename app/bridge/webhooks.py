@@ -16,8 +16,8 @@ from app.crypto import signatures
 from app.db.owner.store import OwnerReader, OwnerTransactor
 from app.errors import NotFoundError
 from app.ids import new_uuid7
-from app.runtime import deliveries, subscriptions
-from app.runtime.deliveries import Delivery
+from app.runtime import delivery_list, subscriptions
+from app.runtime.delivery_list import Delivery
 from app.runtime.subscriptions import NewWebhook, Webhook
 
 Home = Literal["own", "group"]
@@ -175,7 +175,7 @@ async def list_deliveries(  # noqa: PLR0913, PLR0917 - who, where, which, and wh
 
     def read(reader: OwnerReader) -> list[Delivery]:
         subscriptions.get_webhook(reader, webhook_id, caller.user_id)
-        return deliveries.list_of(reader, webhook_id, before, limit)
+        return delivery_list.list_of(reader, webhook_id, before, limit)
 
     return await homes.read(room, caller, call, home, read)
 
@@ -195,14 +195,14 @@ async def retry(  # noqa: PLR0913, PLR0917 - who, where and which
 
     def find(reader: OwnerReader) -> Delivery:
         subscriptions.get_webhook(reader, webhook_id, caller.user_id)
-        found = deliveries.get(reader, delivery_id)
+        found = delivery_list.get(reader, delivery_id)
         if found.subscription_id != webhook_id:
             raise NotFoundError
         return found
 
     def write(tx: OwnerTransactor) -> Delivery:
         find(tx)
-        deliveries.retry(tx, delivery_id)
+        delivery_list.retry(tx, delivery_id)
         return find(tx)
 
     return await homes.write(room, caller, call, home, write, judge=find)

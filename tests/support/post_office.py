@@ -12,8 +12,8 @@ from app.bridge.subscribers import Subscribers
 from app.bridge.webhooks import Home
 from app.db.owner.store import OwnerStore
 from app.db.runtime import statements as sql
-from app.runtime import deliveries
-from app.runtime.deliveries import LAST_ID, Delivery
+from app.runtime import delivery_list
+from app.runtime.delivery_list import LAST_ID, Delivery
 from app.runtime.subscriptions import NewWebhook
 from app.worker.deliveries import Deliveries
 from tests.support.endpoint import Endpoint
@@ -65,7 +65,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 async def all_of(store: OwnerStore) -> list[Delivery]:
     """Every delivery of a store, the oldest first; to look is no use of it."""
-    rows = await store.watch(lambda reader: deliveries.list_all(reader, LAST_ID, 1000))
+    rows = await store.watch(lambda reader: delivery_list.list_all(reader, LAST_ID, 1000))
     return rows[::-1]
 
 

@@ -100,6 +100,8 @@ CREATE TABLE sys_subscriptions (
   CHECK (iif(kind = 'webhook', url IS NOT NULL AND secret IS NOT NULL, name IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX sys_subscriptions_enabled ON sys_subscriptions (enabled);
+
 CREATE TABLE sys_outbox (
   event_seq INTEGER PRIMARY KEY,   -- of sys_events
   event_id TEXT NOT NULL UNIQUE,   -- of sys_events, which may be pruned meanwhile
@@ -191,6 +193,8 @@ CREATE TABLE sys_circuit_breakers (
   alerted_at INTEGER,              -- unix milliseconds UTC; NULL until it is told once
   version INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_circuit_breakers_open ON sys_circuit_breakers (opened_at);
 
 CREATE TABLE sys_jobs (
   id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7

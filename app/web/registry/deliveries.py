@@ -9,7 +9,7 @@ from pydantic import Field
 from app.bridge import delivery_acts as bridge
 from app.bridge.delivery_acts import Act
 from app.runtime.breakers import Breaker
-from app.runtime.deliveries import LAST_ID, Delivery
+from app.runtime.delivery_list import LAST_ID, Delivery
 from app.web import cursors
 from app.web.answers import OBJECT, as_json
 from app.web.routes import AskDep, StrictRoute

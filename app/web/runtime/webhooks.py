@@ -10,7 +10,7 @@ from pydantic import Field
 from app.bridge import webhooks as bridge
 from app.bridge.webhook_targets import URL_CHARS_MAX
 from app.bridge.webhooks import Home
-from app.runtime.deliveries import LAST_ID, Delivery
+from app.runtime.delivery_list import LAST_ID, Delivery
 from app.runtime.subscriptions import TYPE_CHARS_MAX, TYPES_MAX, NewWebhook, Webhook
 from app.web import cursors
 from app.web.answers import OBJECT, as_json, no_content

@@ -21,6 +21,8 @@ CREATE TABLE sys_subscriptions (
   CHECK (iif(kind = 'webhook', url IS NOT NULL AND secret IS NOT NULL, name IS NOT NULL))
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX sys_subscriptions_enabled ON sys_subscriptions (enabled);
+
 -- One row an event that somebody subscribes to; what of it is told, as it was then.
 CREATE TABLE sys_outbox (
   event_seq INTEGER PRIMARY KEY,   -- of sys_events
@@ -112,3 +114,5 @@ CREATE TABLE sys_circuit_breakers (
   alerted_at INTEGER,              -- unix milliseconds UTC; NULL until it is told once
   version INTEGER NOT NULL DEFAULT 1
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX sys_circuit_breakers_open ON sys_circuit_breakers (opened_at);

@@ -29,6 +29,5 @@ RETURNING opened_at AS value;
 
 -- name: alert_breakers
 -- Those open since before a moment that nobody was told of yet.
--- scan: few connections are ever in trouble
 UPDATE sys_circuit_breakers SET alerted_at = :now, version = version + 1
 WHERE opened_at <= :before AND alerted_at IS NULL RETURNING connection AS value;

@@ -96,7 +96,6 @@ WHERE d.id = :id;
 
 -- name: list_deliveries
 -- Of all subscribers, of one status or of any, newest first.
--- scan: for a person, a page at a time, by the order of their ids
 SELECT d.id, o.type, o.event_id, d.subscription_id, s.kind, s.name, d.status, d.attempts,
   d.next_attempt_at, d.last_failure, d.last_status, d.connection, d.held_since, d.created_at,
   d.finished_at, d.version
@@ -131,7 +130,6 @@ WHERE id = :id AND finished_at IS NULL RETURNING id AS value;
 -- name: find_next_delivery
 -- When a store next has something to do for a subscriber or a breaker; NULL for never.
 -- inline: few subscribers and breakers, and of each one entry of an index
--- scan: a store has few of them
 SELECT min(due_at) AS value FROM (
   SELECT (
     SELECT min(coalesce(d.lease_until, d.next_attempt_at)) FROM sys_deliveries AS d
@@ -143,10 +141,10 @@ SELECT min(due_at) AS value FROM (
     SELECT min(h.next_attempt_at) FROM sys_deliveries AS h
     WHERE h.connection = b.connection AND h.finished_at IS NULL AND h.held_since IS NOT NULL
       AND h.is_waiting = 0
-  )) FROM sys_circuit_breakers AS b WHERE b.opened_at IS NOT NULL
+  )) FROM sys_circuit_breakers AS b WHERE b.opened_at > 0
   UNION ALL
   SELECT min(a.opened_at) + :alert_ms FROM sys_circuit_breakers AS a
-  WHERE a.opened_at IS NOT NULL AND a.alerted_at IS NULL
+  WHERE a.opened_at > 0 AND a.alerted_at IS NULL
 );
 
 -- name: remove_delivered

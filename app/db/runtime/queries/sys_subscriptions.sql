@@ -12,7 +12,6 @@ SELECT count(*) AS value FROM sys_subscriptions WHERE kind = 'webhook' AND made_
 
 -- name: list_webhooks
 -- One member's, in the order of their making.
--- scan: a store has few of them
 SELECT id, url, event_types, include_content, enabled, disabled_reason, description, made_by,
   created_at, updated_at, version FROM sys_subscriptions
 WHERE kind = 'webhook' AND made_by = :made_by AND id > :after ORDER BY id LIMIT :limit;
@@ -48,7 +47,6 @@ DELETE FROM sys_subscriptions WHERE id = :id RETURNING id AS value;
 
 -- name: list_subscribers
 -- Who is told of events.
--- scan: a store has few of them
 SELECT id, name, url FROM sys_subscriptions WHERE enabled = 1 ORDER BY id;
 
 -- name: find_target
