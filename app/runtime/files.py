@@ -62,8 +62,8 @@ def keep(tx: RuntimeTransactor, new: NewFile) -> FileRow:
         sql.ADD_FILE,
         id=tx.new_id(),
         name=new.name,
-        key=new.key,
-        digest=new.digest,
+        file_key=new.key,
+        file_digest=new.digest,
         size_bytes=new.size_bytes,
         now=tx.now_ms,
     )

@@ -26,6 +26,7 @@ _BEN: Final = "01890000-0000-7000-8000-000000000002"
 _BLOBS: Final = dict.fromkeys(
     [
         "database_password",
+        "file_digest",
         "file_salt",
         "kdf_salt",
         "password_hash",
@@ -121,7 +122,7 @@ def test_every_statement_is_bound(statements: queries.StatementSet) -> None:
 def test_columns_are_the_fields_of_the_row(empty: Connection, statement: Statement[Any]) -> None:
     """What a statement gives is its row type, name by name and in order."""
     key: Value = b"x" if "sign_in_throttle" in statement.sql else "x"
-    values: dict[str, Value] = {**_BLOBS, **_TEXTS, **_JSONS, "key": key}
+    values: dict[str, Value] = {**_BLOBS, **_TEXTS, **_JSONS, "key": key, "file_key": bytes(32)}
     empty.all("BEGIN IMMEDIATE")
     try:
         columns = empty.columns(statement.sql, parameters(statement, values))

@@ -9,7 +9,7 @@ SELECT id, name, key, size_bytes, digest FROM sys_files WHERE digest = :digest;
 -- name: add_file
 -- A file that no field holds yet: whoever makes one hold it does so in the same transaction.
 INSERT INTO sys_files (id, name, key, digest, size_bytes, unreferenced_since, created_at)
-VALUES (:id, :name, :key, :digest, :size_bytes, :now, :now)
+VALUES (:id, :name, :file_key, :file_digest, :size_bytes, :now, :now)
 RETURNING id, name, key, size_bytes, digest;
 
 -- name: remove_unreferenced_files
