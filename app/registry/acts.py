@@ -2,7 +2,7 @@
 
 from app.db.registry.store import RegistryReader
 from app.db.runtime import statements as sql
-from app.db.runtime.rows import ActRow
+from app.db.runtime.record_rows import ActRow
 from app.ids import UserId
 
 RecordedAct = ActRow

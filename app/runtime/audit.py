@@ -12,7 +12,7 @@ from typing import Final, Literal
 from app.clock import Millis
 from app.db import functions
 from app.db.runtime import statements as sql
-from app.db.runtime.rows import AuditChainRow, AuditListRow
+from app.db.runtime.record_rows import AuditChainRow, AuditListRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
 from app.errors import InvalidInputError
 

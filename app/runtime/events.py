@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from app.clock import Millis
 from app.db.runtime import statements as sql
-from app.db.runtime.rows import EventRow
+from app.db.runtime.record_rows import EventRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
 from app.errors import (
     EventCursorAheadError,

@@ -1,7 +1,7 @@
 """The system tables' statements, each bound to the type of its rows."""
 
 from app.db.queries import load
-from app.db.runtime import rows
+from app.db.runtime import record_rows, rows
 
 STATEMENTS = load("app.db.runtime")
 
@@ -9,19 +9,19 @@ FORGET_AUDIT_OF_USER = STATEMENTS.bind_command("forget_audit_of_user")
 FORGET_EVENTS_OF_USER = STATEMENTS.bind_command("forget_events_of_user")
 FORGET_OUTBOX_OF_USER = STATEMENTS.bind_command("forget_outbox_of_user")
 LIST_AUDIT_OF = STATEMENTS.bind("list_audit_of", rows.AuditRow)
-LIST_AUDIT_BY_OTHERS = STATEMENTS.bind("list_audit_by_others", rows.ActRow)
+LIST_AUDIT_BY_OTHERS = STATEMENTS.bind("list_audit_by_others", record_rows.ActRow)
 FIND_AUDIT_SOURCE = STATEMENTS.bind("find_audit_source", rows.NameRow)
 EXPIRE_AUDIT_FIELDS = STATEMENTS.bind("expire_audit_fields", rows.NumberRow)
-LIST_AUDIT_CHAIN = STATEMENTS.bind("list_audit_chain", rows.AuditChainRow)
-FIND_AUDIT_HEAD = STATEMENTS.bind("find_audit_head", rows.AuditHeadRow)
+LIST_AUDIT_CHAIN = STATEMENTS.bind("list_audit_chain", record_rows.AuditChainRow)
+FIND_AUDIT_HEAD = STATEMENTS.bind("find_audit_head", record_rows.AuditHeadRow)
 FIND_LAST_AUDIT_SEQ = STATEMENTS.bind("find_last_audit_seq", rows.NumberRow)
-FIND_AUDIT_CHECKPOINT = STATEMENTS.bind("find_audit_checkpoint", rows.AuditCheckpointRow)
+FIND_AUDIT_CHECKPOINT = STATEMENTS.bind("find_audit_checkpoint", record_rows.AuditCheckpointRow)
 ADD_AUDIT_CHECKPOINT = STATEMENTS.bind("add_audit_checkpoint", rows.NumberRow)
 REMOVE_AUDIT_THROUGH = STATEMENTS.bind_command("remove_audit_through")
-LIST_AUDIT = STATEMENTS.bind("list_audit", rows.AuditListRow)
+LIST_AUDIT = STATEMENTS.bind("list_audit", record_rows.AuditListRow)
 
-FIND_EVENT_BOUNDS = STATEMENTS.bind("find_event_bounds", rows.EventBoundsRow)
-LIST_EVENTS_AFTER = STATEMENTS.bind("list_events_after", rows.EventRow)
+FIND_EVENT_BOUNDS = STATEMENTS.bind("find_event_bounds", record_rows.EventBoundsRow)
+LIST_EVENTS_AFTER = STATEMENTS.bind("list_events_after", record_rows.EventRow)
 PRUNE_EVENTS = STATEMENTS.bind("prune_events", rows.NumberRow)
 
 BEGIN_RECORD = STATEMENTS.bind_command("begin_record")

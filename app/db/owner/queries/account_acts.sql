@@ -6,6 +6,7 @@ ON CONFLICT (source) DO NOTHING;
 
 -- name: find_last_act
 -- The last act that was copied; nothing while there is none.
+-- scan: one step from the end
 SELECT source, seq FROM account_acts ORDER BY id DESC LIMIT 1;
 
 -- name: list_acts

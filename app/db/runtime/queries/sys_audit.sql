@@ -42,6 +42,7 @@ FROM sys_audit WHERE seq > :after ORDER BY seq LIMIT :limit;
 
 -- name: find_audit_head
 -- The last row and its hash; nothing while there is none.
+-- scan: one step from the end
 SELECT seq, row_hash FROM sys_audit ORDER BY seq DESC LIMIT 1;
 
 -- name: find_last_audit_seq
@@ -51,6 +52,7 @@ SELECT seq AS value FROM sqlite_sequence WHERE name = 'sys_audit';
 
 -- name: find_audit_checkpoint
 -- What stands for the rows that were removed; nothing while none was.
+-- scan: one step from the end
 SELECT through_seq AS seq, row_hash, removed FROM sys_audit_checkpoints
 ORDER BY through_seq DESC LIMIT 1;
 
@@ -67,7 +69,6 @@ DELETE FROM sys_audit WHERE seq <= :through;
 
 -- name: list_audit
 -- Changes of the whole file, newest first; those of reports are for their readers alone.
--- scan: from the newest on, until the page is full
 SELECT seq, occurred_at, entity, record_id, ordinal, kind, actor_kind, actor_sub, acting_for,
   action, request_id, trace_id, fields
 FROM sys_audit
