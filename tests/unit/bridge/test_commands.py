@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from app.bridge import commands, setup, signin
-from app.bridge.commands import ArgumentError
+from app.bridge.arguments import ArgumentError
 from app.bridge.strongroom import Strongroom
 from app.db.runtime import statements as runtime_sql
 from app.errors import (
