@@ -214,6 +214,7 @@ def _schedules(sender: Sender) -> None:
     sender.send("GET /api/schedules/{schedule_id}/runs", 200, ids=ids)
     gone = sender.send("POST /api/schedules", 201, json={**fields(), "interval_s": 86_400})
     sender.send("DELETE /api/schedules/{schedule_id}", 204, ids={"schedule_id": gone["id"]})
+    sender.is_keyed = False
     of_all = {"title": "For all", "interval_s": 86_400}
     made = sender.send("POST /api/admin/schedules", 201, by_admin=True, json=of_all)
     ids = {"schedule_id": made["id"]}
@@ -224,6 +225,7 @@ def _schedules(sender: Sender) -> None:
     route, ids = "/api/admin/flags/{name}", {"name": "jobs_outside"}
     sender.send(f"PUT {route}", 200, by_admin=True, ids=ids, json={"value": True})
     sender.send(f"DELETE {route}", 200, by_admin=True, ids=ids)
+    sender.is_keyed = True
 
 
 def _reports(sender: Sender) -> None:

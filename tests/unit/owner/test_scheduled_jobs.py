@@ -86,18 +86,19 @@ def test_a_result_of_any_form_is_kept_as_text(
 
 def test_a_failed_attempt_is_no_end(table: Timetable) -> None:
     """The last one is; tried again by hand it is open once more."""
-    schedule_id = due(table)
+    schedule_id, job_id = due(table), ""
     for number in range(3):
         taken = claim(table)
+        job_id = taken.id
         with table.store.write() as tx:
             jobs.fail(tx, taken.id, taken.generation, "no luck", TERMS, lambda: 0.0)
         assert run_of(table, taken.id).status == ("failed" if number == 2 else None)
         row = scheduled_jobs.get(table.store.reader, schedule_id)
         assert row.running_since is None
-    assert run_of(table, taken.id).error == "no luck"
+    assert run_of(table, job_id).error == "no luck"
     with table.store.write() as tx:
-        jobs.retry(tx, taken.id)
-    again = run_of(table, taken.id)
+        jobs.retry(tx, job_id)
+    again = run_of(table, job_id)
     assert (again.status, again.error, again.completed_at) == (None, None, None)
 
 
@@ -114,12 +115,13 @@ def test_a_job_that_never_began_is_told_as_cancelled(table: Timetable) -> None:
 def test_a_worker_that_falls_silent_ends_the_run(table: Timetable) -> None:
     """By the lease alone, with nobody to say so."""
     due(table)
+    job_id = ""
     for _ in range(3):
-        taken = claim(table)
+        job_id = claim(table).id
         table.clock.advance(300_001)
         with table.store.write() as tx:
             jobs.expire(tx, TERMS)
-    found = run_of(table, taken.id)
+    found = run_of(table, job_id)
     assert (found.status, found.error) == ("failed", "lease_expired")
 
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import (
     precondition,
     rule,
 )
+from typing_extensions import override
 
 from app.runtime import schedules
 from app.runtime.schedules import CatchUp, Definition, Watch
@@ -46,6 +47,7 @@ class ScheduleMachine(RuleBasedStateMachine):
         """From when on each of two processes looks."""
         self.is_enabled = True
 
+    @override
     def teardown(self) -> None:
         """Let the store go."""
         self._open.__exit__(None, None, None)
