@@ -48,6 +48,9 @@ class Call:
 
         Args:
             judge: Refuses by raising, told the reader; None when nothing must.
+
+        Returns:
+            It; the same one when there is nothing to hold.
         """
         if self.once is None or judge is None:
             return self
