@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmark import cases, costs, record, telling
+from scripts.benchmark import cases, costs, record, telling, working
 from scripts.benchmark.cases import Report
 from scripts.benchmark.meter import Load
 from scripts.benchmark.servers import pin_to_first_core, reference
@@ -21,6 +21,7 @@ CASES: Final = {
     "feed": record.feed,
     "tracking": record.tracking,
     "telling": telling.telling,
+    "working": working.working,
     "driver": costs.driver,
     "memory": costs.memory,
 }

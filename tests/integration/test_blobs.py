@@ -21,6 +21,7 @@ MIB: Final = 1024 * 1024
 BIG: Final = 40 * MIB
 NUMBERS: Final = itertools.count()
 PNG: Final = {"content-type": "image/png"}
+_ABSENT = "5e07dced-51d3-434d-a357-2096ac66238d"
 
 
 @pytest.fixture(scope="module")
@@ -183,16 +184,16 @@ def test_a_part_of_another_content_gets_the_whole(
     ("blob_id", "headers", "params", "status"),
     [
         ("no-id", {}, {}, 404),
-        (str(uuid.uuid4()).upper(), {}, {}, 404),
-        (str(uuid.uuid4()), {"content-type": "nonsense"}, {}, 422),
-        (str(uuid.uuid4()), {"content-encoding": "gzip"}, {}, 415),
-        (str(uuid.uuid4()), {}, {"path": "user-memory/none.md"}, 404),
-        (str(uuid.uuid4()), {}, {"report": "none"}, 404),
-        (str(uuid.uuid4()), {}, {"path": "user-memory/n.md", "report": "x"}, 422),
-        (str(uuid.uuid4()), {}, {"path": "shared-memory/n.md", "home": "own"}, 422),
-        (str(uuid.uuid4()), {}, {"name": "a\0b"}, 422),
-        (str(uuid.uuid4()), {}, {"other": "x"}, 422),
-        (str(uuid.uuid4()), {"if-match": "nonsense"}, {}, 422),
+        (_ABSENT.upper(), {}, {}, 404),
+        (_ABSENT, {"content-type": "nonsense"}, {}, 422),
+        (_ABSENT, {"content-encoding": "gzip"}, {}, 415),
+        (_ABSENT, {}, {"path": "user-memory/none.md"}, 404),
+        (_ABSENT, {}, {"report": "none"}, 404),
+        (_ABSENT, {}, {"path": "user-memory/n.md", "report": "x"}, 422),
+        (_ABSENT, {}, {"path": "shared-memory/n.md", "home": "own"}, 422),
+        (_ABSENT, {}, {"name": "a\0b"}, 422),
+        (_ABSENT, {}, {"other": "x"}, 422),
+        (_ABSENT, {"if-match": "nonsense"}, {}, 422),
     ],
 )
 def test_what_cannot_be_stored_leaves_nothing(
