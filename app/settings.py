@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from app.errors import StartError
+from app.errors.starting import StartError
 from app.ids import UserId
 
 PROJECT_FOLDER = Path(__file__).resolve().parent.parent

@@ -15,7 +15,8 @@ from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import NotPermittedError, QuotaExceededError, StoreBusyError, StoreError
+from app.errors.callers import NotPermittedError
+from app.errors.stores import QuotaExceededError, StoreBusyError, StoreError
 from app.ids import SessionId, UserId
 from app.owner import access
 from app.registry import roles

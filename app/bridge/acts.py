@@ -16,7 +16,7 @@ from app.db.context import system_actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
 from app.db.registry.store import RegistryReader, RegistryStore
-from app.errors import StoreError
+from app.errors.stores import StoreError
 from app.ids import UserId
 from app.owner import acts as own
 from app.registry import acts as recorded

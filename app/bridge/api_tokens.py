@@ -12,13 +12,9 @@ from app.crypto import tokens
 from app.crypto.tokens import Token
 from app.db.registry.rows import SessionRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
-    InvalidCredentialsError,
-    InvalidInputError,
-    NotPermittedError,
-    StoreBusyError,
-    StoreLockedError,
-)
+from app.errors.callers import InvalidCredentialsError, NotPermittedError
+from app.errors.inputs import InvalidInputError
+from app.errors.stores import StoreBusyError, StoreLockedError
 from app.ids import SessionId, SlotId, new_uuid7
 from app.registry import accounts, roles, sessions
 from app.registry.sessions import NewSession

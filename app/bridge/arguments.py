@@ -9,7 +9,8 @@ from typing_extensions import override
 from app.bridge.strongroom import Strongroom
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.ids import is_uuid
 from app.registry import accounts
 

@@ -18,7 +18,7 @@ from app.crypto.segments import SEGMENT_BYTES
 from app.db import blobs as disk
 from app.db.owner.store import OwnerReader, OwnerStore
 from app.db.pool import StoreClosedError
-from app.errors import NotPermittedError
+from app.errors.callers import NotPermittedError
 from app.ids import UserId
 from app.owner import blobs
 from app.owner import reports as owner_reports

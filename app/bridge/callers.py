@@ -14,12 +14,12 @@ from app.crypto.keys import Key
 from app.crypto.tokens import Token
 from app.db.context import Actor
 from app.db.registry.rows import CredentialRow, QuickCredentialRow
-from app.errors import (
+from app.errors.callers import (
     HumanSessionRequiredError,
     InvalidCredentialsError,
     ReauthenticationRequiredError,
-    StoreLockedError,
 )
+from app.errors.stores import StoreLockedError
 from app.ids import RoleId, SessionId, UserId
 from app.registry.sessions import ALL_SCOPES
 from app.runtime.idempotency import Once

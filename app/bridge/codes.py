@@ -11,7 +11,7 @@ from app.crypto.envelope import Binding, UnwrapError
 from app.crypto.keys import Key
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryReader
-from app.errors import InvalidCredentialsError
+from app.errors.callers import InvalidCredentialsError
 from app.ids import DekId, SlotId, UserId
 from app.registry import accounts, throttle
 from app.registry.sessions import NewSlot

@@ -34,7 +34,7 @@ from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.ids import RoleId
 from app.registry import accounts
 

@@ -14,7 +14,8 @@ from app.crypto import passwords as password_rule
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import PasswordUnchangedError, StoreNotEncryptedError
+from app.errors.conflicts import StoreNotEncryptedError
+from app.errors.inputs import PasswordUnchangedError
 from app.ids import SlotId, new_uuid7
 from app.registry import sessions, throttle
 

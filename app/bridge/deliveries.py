@@ -11,7 +11,7 @@ from app.crypto import envelope, signatures
 from app.crypto.envelope import UnwrapError
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryReader
-from app.errors import StoreDamagedError
+from app.errors.stores import StoreDamagedError
 from app.runtime.breakers import Rule
 from app.runtime.deliveries import Claimed, Policy
 from app.settings import Settings

@@ -3,7 +3,7 @@
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.registry import statements as sql
-from app.errors import TurnedOffError
+from app.errors.conflicts import TurnedOffError
 from app.registry import flags
 from app.registry.flags import Name, State, Value
 

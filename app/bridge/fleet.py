@@ -12,7 +12,7 @@ from app.db import files
 from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.registry import fleet
 from app.registry.fleet import Fleet, Store
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from app.db.locks import ROLE_DERIVATIONS, LockFile
-from app.errors import OverloadedError, StoreBusyError
+from app.errors.stores import OverloadedError, StoreBusyError
 
 MAX_WAITING: Final = 20
 """How many may wait in one process."""

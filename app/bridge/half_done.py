@@ -17,7 +17,8 @@ from app.clock import Millis, rfc3339
 from app.db.context import Actor
 from app.db.registry.store import RegistryTransactor
 from app.db.runtime.store import Once
-from app.errors import ConflictError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError
 from app.runtime import operator_actions, steps
 from app.runtime.steps import Record
 

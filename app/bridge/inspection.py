@@ -20,7 +20,8 @@ from app.db.owner.store import OwnerReader
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, FleetRow
 from app.db.registry.store import RegistryReader
-from app.errors import StartError, StoreBusyError, StoreError, StoreMigratingError
+from app.errors.starting import StartError
+from app.errors.stores import StoreBusyError, StoreError, StoreMigratingError
 from app.ids import UserId, is_uuid
 from app.owner import identity
 from app.runtime import files as file_rows

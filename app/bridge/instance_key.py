@@ -9,7 +9,7 @@ from typing import Final
 from app.bridge import secret_files
 from app.crypto import kdf
 from app.crypto.keys import KEY_BYTES
-from app.errors import InstanceKeyError
+from app.errors.starting import InstanceKeyError
 
 _THROTTLE: Final = b"strongroom v1 throttle"
 _SECRETS: Final = b"strongroom v1 secrets"

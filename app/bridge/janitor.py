@@ -24,7 +24,7 @@ from app.db import files
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import RunnerLostError
+from app.errors.conflicts import RunnerLostError
 from app.ids import UserId
 from app.runtime import steps
 from app.runtime.steps import Outcome, Record, Run

@@ -9,7 +9,7 @@ from app.db.context import Actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.registry.rows import AccountRow
 from app.db.runtime.store import Once
-from app.errors import StoreLockedError
+from app.errors.stores import StoreLockedError
 from app.runtime import jobs, operator_actions
 from app.runtime.jobs import Job, JobSummary
 

@@ -15,7 +15,8 @@ from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.bell import heard
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors import InvalidInputError, NotFoundError, NotPermittedError, PayloadTooLargeError
+from app.errors.callers import NotFoundError, NotPermittedError
+from app.errors.inputs import InvalidInputError, PayloadTooLargeError
 from app.registry import roles
 from app.runtime import due, jobs
 from app.runtime.jobs import Claim, Job, JobSummary, Json, Terms

@@ -18,12 +18,9 @@ from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, InvitationRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
-    KeyNotHeldError,
-    NotPermittedError,
-    StoreBusyError,
-    VersionConflictError,
-)
+from app.errors.callers import NotPermittedError
+from app.errors.conflicts import KeyNotHeldError, VersionConflictError
+from app.errors.stores import StoreBusyError
 from app.ids import new_uuid7
 from app.registry import accounts, invitations, sessions
 from app.registry.accounts import ADMIN

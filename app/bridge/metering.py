@@ -5,7 +5,7 @@ from typing import Final
 
 from app import metrics
 from app.bridge.strongroom import Strongroom
-from app.errors import AuthenticationRequiredError, InvalidCredentialsError, NotFoundError
+from app.errors.callers import AuthenticationRequiredError, InvalidCredentialsError, NotFoundError
 
 _TOKEN_BYTES_MAX: Final = 4_096
 

@@ -25,7 +25,7 @@ from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
+from app.errors.stores import (
     StoreBusyError,
     StoreDamagedError,
     StoreError,

@@ -7,7 +7,8 @@ from app.bridge.access import require_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors import DifferentRootsError, NotPermittedError
+from app.errors.callers import NotPermittedError
+from app.errors.inputs import DifferentRootsError
 from app.owner import search as searching
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.owner.search import HitRow

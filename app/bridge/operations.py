@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from app import telemetry
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.runtime.idempotency import Replayed
 
 T = TypeVar("T")

@@ -14,7 +14,8 @@ from app.crypto.keys import Key
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import InvalidCredentialsError, OverloadedError, StoreBusyError
+from app.errors.callers import InvalidCredentialsError
+from app.errors.stores import OverloadedError, StoreBusyError
 from app.ids import SlotId, UserId
 from app.registry import accounts, throttle
 from app.registry.throttle import Attempt

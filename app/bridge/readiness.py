@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from app.bridge.strongroom import Strongroom
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.registry import roles
 
 

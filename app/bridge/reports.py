@@ -9,7 +9,8 @@ from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import ReportMetaRow, ReportRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
 from app.db.registry import statements as sql
-from app.errors import InvalidInputError, NotFoundError, NotPermittedError
+from app.errors.callers import NotFoundError, NotPermittedError
+from app.errors.inputs import InvalidInputError
 from app.owner import reports
 from app.owner.reports import NewReport, ReportRights
 from app.registry import roles, supervision

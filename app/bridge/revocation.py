@@ -7,7 +7,7 @@ from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.taking import CLOSING, taken
 from app.db.context import Actor
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreError
+from app.errors.stores import StoreError
 from app.ids import UserId
 from app.registry import sessions
 from app.registry.sessions import Kind

@@ -26,7 +26,8 @@ from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreBusyError, StoreDamagedError, StoreNotEncryptedError
+from app.errors.conflicts import StoreNotEncryptedError
+from app.errors.stores import StoreBusyError, StoreDamagedError
 from app.ids import DekId, SlotId, UserId, new_uuid7
 from app.owner import access, identity
 from app.registry import accounts, sessions

@@ -12,7 +12,8 @@ from app.bridge.strongroom import Strongroom
 from app.clock import rfc3339
 from app.db.context import Actor
 from app.db.owner.store import OwnerReader
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.registry import flags
 from app.registry.flags import State, Value
 from app.runtime import operator_actions

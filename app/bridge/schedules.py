@@ -11,7 +11,8 @@ from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors import PayloadTooLargeError, VersionConflictError
+from app.errors.conflicts import VersionConflictError
+from app.errors.inputs import PayloadTooLargeError
 from app.owner import scheduled_jobs
 from app.owner.scheduled_jobs import JobRun, ScheduledJob, Task
 from app.runtime import operator_actions, schedules

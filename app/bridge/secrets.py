@@ -9,7 +9,7 @@ from app.bridge.strongroom import Strongroom
 from app.crypto import envelope
 from app.crypto.envelope import UnwrapError
 from app.db.context import Actor
-from app.errors import StoreDamagedError
+from app.errors.stores import StoreDamagedError
 from app.owner import secrets
 
 _TABLE: Final = "secrets"

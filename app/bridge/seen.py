@@ -7,7 +7,7 @@ from app import telemetry
 from app.bridge.stores import Stores
 from app.db.context import system_actor
 from app.db.registry import statements as sql
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.ids import SessionId
 
 _ACTOR: Final = system_actor("last_seen")

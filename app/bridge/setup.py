@@ -12,7 +12,8 @@ from app.bridge.strongroom import Strongroom, anonymous
 from app.crypto import tokens
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import AlreadySetUpError, InvalidCredentialsError, TooManyAttemptsError
+from app.errors.callers import InvalidCredentialsError, TooManyAttemptsError
+from app.errors.conflicts import AlreadySetUpError
 from app.ids import new_uuid7
 
 TRIES_MAX: Final = 10

@@ -18,7 +18,7 @@ from app.crypto.tokens import Token
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreError
+from app.errors.stores import StoreError
 from app.ids import DekId, SessionId, SlotId, UserId, new_uuid7
 from app.owner import access
 from app.registry import accounts, sessions, throttle

@@ -31,7 +31,8 @@ from app.db.locks import LockFile
 from app.db.owner.store import OwnerTransactor
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import InstanceKeyError, StartError, StrongroomError
+from app.errors.root import StrongroomError
+from app.errors.starting import InstanceKeyError, StartError
 from app.ids import is_uuid
 from app.owner import identity
 from app.settings import Settings

@@ -24,7 +24,7 @@ from app.db.pool import Handles, Pool, StoreClosedError, budget_for, descriptors
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryReader, RegistryStore, RegistryTransactor
 from app.db.writer import Lane, Writer
-from app.errors import (
+from app.errors.stores import (
     StoreBusyError,
     StoreDamagedError,
     StoreLockedError,

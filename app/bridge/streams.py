@@ -2,7 +2,8 @@
 
 from collections import Counter
 
-from app.errors import OverloadedError, TooManyStreamsError
+from app.errors.callers import TooManyStreamsError
+from app.errors.stores import OverloadedError
 from app.ids import UserId
 
 

@@ -17,7 +17,8 @@ from app.bridge.reports import Home
 from app.bridge.strongroom import Strongroom
 from app.db.bell import heard
 from app.db.owner.store import OwnerReader, OwnerStore
-from app.errors import NotPermittedError, OutOfHandlesError, StoreBusyError
+from app.errors.callers import NotPermittedError
+from app.errors.stores import OutOfHandlesError, StoreBusyError
 from app.owner import identity
 from app.runtime import events as log
 from app.runtime.events import Cursor, Page, Types

@@ -11,7 +11,7 @@ from app.bridge.strongroom import Strongroom
 from app.db.context import Actor
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import StoreBusyError
+from app.errors.stores import StoreBusyError
 from app.ids import UserId
 from app.runtime import idempotency
 from app.runtime.idempotency import Once

@@ -26,7 +26,8 @@ from app.bridge.strongroom import Strongroom
 from app.crypto.keys import Key
 from app.db import blobs as disk
 from app.db.owner.store import OwnerStore
-from app.errors import PayloadTooLargeError, QuotaExceededError, StoreError
+from app.errors.inputs import PayloadTooLargeError
+from app.errors.stores import QuotaExceededError, StoreError
 from app.owner import blobs
 from app.owner.blobs import BlobCondition, Content, NewBlob, Put
 from app.runtime import files

@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx
 
-from app.errors import WebhookTargetError, WebhookUrlError
+from app.errors.inputs import WebhookTargetError, WebhookUrlError
 from app.settings import PORT_MAX
 
 URL_CHARS_MAX: Final = 2_048

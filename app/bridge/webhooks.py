@@ -14,7 +14,7 @@ from app.bridge.deliveries import kept_secret
 from app.bridge.strongroom import Strongroom
 from app.crypto import signatures
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.ids import new_uuid7
 from app.runtime import delivery_list, subscriptions
 from app.runtime.delivery_list import Delivery

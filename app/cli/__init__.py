@@ -22,7 +22,7 @@ from app.cli import (
     supervisor,
     user,
 )
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 
 
 def build() -> typer.Typer:

@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from app.cli import supervisor
-from app.errors import AlreadyServingError, StartError, StrongroomError
+from app.errors.root import StrongroomError
+from app.errors.starting import AlreadyServingError, StartError
 from app.settings import Settings
 
 Answer = dict[str, Any]

@@ -16,7 +16,7 @@ import typer
 from app import telemetry
 from app.cli import supervisor
 from app.db.file_lock import FileLock
-from app.errors import AlreadyServingError
+from app.errors.starting import AlreadyServingError
 from app.settings import PORT_MAX, WORKERS_MAX, Settings
 
 if TYPE_CHECKING:

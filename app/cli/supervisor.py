@@ -20,7 +20,7 @@ from pathlib import Path
 
 from app import telemetry
 from app.db.file_lock import FileLock
-from app.errors import AlreadyServingError, StartError
+from app.errors.starting import AlreadyServingError, StartError
 from app.settings import PROJECT_FOLDER, Settings
 
 EXIT_FINE = 0

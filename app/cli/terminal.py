@@ -11,12 +11,8 @@ import typer
 
 from app.cli import supervisor
 from app.cli.control import RefusedError
-from app.errors import (
-    InvalidInputError,
-    InvalidUsernameError,
-    StrongroomError,
-    WeakPasswordError,
-)
+from app.errors.inputs import InvalidInputError, InvalidUsernameError, WeakPasswordError
+from app.errors.root import StrongroomError
 
 Root = Annotated[Path | None, typer.Option(help="Folder of the data.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]

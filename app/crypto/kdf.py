@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from app.crypto.keys import KEY_BYTES, Key
-from app.errors import OverloadedError
+from app.errors.stores import OverloadedError
 
 SALT_BYTES: Final = 16
 PASSWORD_LENGTH_MAX: Final = 1024

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Final
 
 from app.crypto.kdf import PASSWORD_LENGTH_MAX, normalize
-from app.errors import WeakPasswordError
+from app.errors.inputs import WeakPasswordError
 
 PASSWORD_LENGTH_MIN: Final = 12
 """Characters, after NFC."""

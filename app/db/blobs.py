@@ -20,7 +20,7 @@ from app.crypto.keys import Key
 from app.crypto.segments import SEALED_BYTES, SEGMENT_BYTES, SegmentError, Segments
 from app.db.driver_errors import translated_os_error
 from app.db.files import sync_folder
-from app.errors import FileDamagedError, StoreBusyError
+from app.errors.stores import FileDamagedError, StoreBusyError
 
 sealed_size = segments.sealed_size
 NEW_SUFFIX: Final = ".new"
@@ -189,7 +189,7 @@ def _read_fully(descriptor: int, wanted: int) -> bytes:
 def list_folder(folder: Path) -> list[Found]:
     """Every file of a folder; none when there is no folder."""
     found = []
-    with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
+    with _translated(), contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:
             # One that goes meanwhile is none.
             with contextlib.suppress(FileNotFoundError):
@@ -217,10 +217,11 @@ def remove_new(folder: Path, names: list[str]) -> None:
 
 
 def _unlink(folder: Path, names: list[str]) -> None:
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
-    if names:
-        sync_folder(folder)
+    with _translated():
+        for name in names:
+            (folder / name).unlink(missing_ok=True)
+        if names:
+            sync_folder(folder)
 
 
 def remove_folder(folder: Path) -> int:

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Final, Protocol
 
-from app.errors import OutOfHandlesError
+from app.errors.stores import OutOfHandlesError
 
 FIRST_COST: Final = 3
 """Descriptors of a process's first handle on a file: the database, its log, its shared memory."""

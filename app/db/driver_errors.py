@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from app.errors import (
-    ConstraintError,
+from app.errors.conflicts import ConstraintError
+from app.errors.inputs import PayloadTooLargeError
+from app.errors.root import StrongroomError
+from app.errors.stores import (
     DiskFullError,
     OutOfHandlesError,
     OverloadedError,
-    PayloadTooLargeError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,
     StoreMissingError,
     StoreReadOnlyError,
-    StrongroomError,
 )
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from app.errors import AlreadyServingError
+from app.errors.starting import AlreadyServingError
 
 WHOLE_FILE = 0  # as a length: to the end, however far that is
 _FLOCK = struct.Struct("hhqqi0q")  # l_type, l_whence, l_start, l_len, l_pid, padding

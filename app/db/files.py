@@ -19,7 +19,7 @@ from app.db.authorizer import authorizer
 from app.db.driver_errors import translated_os_error
 from app.db.migrations import Bucket
 from app.db.sqlite import Function, RawKey
-from app.errors import StoreDamagedError, StoreMigratingError
+from app.errors.stores import StoreDamagedError, StoreMigratingError
 
 Connection = sqlite.Connection
 require_fit_driver = sqlite.require_fit_driver

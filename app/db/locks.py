@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from app.db.file_lock import WHOLE_FILE, lock_range, open_lock_file, poll
-from app.errors import InvalidInputError, StoreBusyError
+from app.errors.inputs import InvalidInputError
+from app.errors.stores import StoreBusyError
 
 ROLE_LEADER: Final = 0
 """Held by the one process that does what must be done once."""

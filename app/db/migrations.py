@@ -14,7 +14,7 @@ from typing import Final
 from app.clock import Millis
 from app.db import triggers
 from app.db.sqlite import Connection, is_complete
-from app.errors import StoreDamagedError, StoreTooNewError
+from app.errors.stores import StoreDamagedError, StoreTooNewError
 
 _TRACKING: Final = 0
 """The number under which a bucket's declaration of tracked tables is recorded."""

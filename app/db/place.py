@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from app.db.driver_errors import translated_os_error
-from app.errors import StoreDamagedError, StoreMissingError, StoreSwappedError
+from app.errors.stores import StoreDamagedError, StoreMissingError, StoreSwappedError
 
 Place = tuple[int, int]
 """Device and inode: one file for as long as anybody has it open."""

@@ -17,7 +17,7 @@ from app.db.budget import Pool, budget_for, descriptors_allowed
 from app.db.driver_errors import StoreClosedError
 from app.db.place import Place, require_place
 from app.db.sqlite import BUSY_WAIT_S, Connection
-from app.errors import OutOfHandlesError, StoreError, StoreMissingError, StoreSwappedError
+from app.errors.stores import OutOfHandlesError, StoreError, StoreMissingError, StoreSwappedError
 
 __all__ = ["Handles", "Pool", "StoreClosedError", "budget_for", "descriptors_allowed"]
 

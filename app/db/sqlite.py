@@ -18,8 +18,8 @@ from app.db.authorizer import Authorizer
 from app.db.context import Actor
 from app.db.driver_errors import translated, translated_os_error
 from app.db.place import Place, require_content, require_place
-from app.errors import (
-    DriverUnfitError,
+from app.errors.starting import DriverUnfitError
+from app.errors.stores import (
     StoreBusyError,
     StoreDamagedError,
     StoreError,

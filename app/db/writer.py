@@ -18,7 +18,7 @@ from app.db.bell import Bell
 from app.db.context import Actor
 from app.db.driver_errors import StoreClosedError
 from app.db.sqlite import Connection
-from app.errors import OverloadedError, StoreBusyError
+from app.errors.stores import OverloadedError, StoreBusyError
 
 ResultT = TypeVar("ResultT")
 Work = Callable[[Connection], ResultT]

@@ -1,6 +1,6 @@
 """Who calls, and what they may: credentials, rights, limits, and what is not there for them."""
 
-from app.errors.base import StrongroomError
+from app.errors.root import StrongroomError
 
 
 class AuthenticationRequiredError(StrongroomError):

@@ -1,6 +1,6 @@
 """The present state of things stands against the call."""
 
-from app.errors.base import StrongroomError
+from app.errors.root import StrongroomError
 
 
 class ConflictError(StrongroomError):
@@ -133,6 +133,8 @@ class TurnedOffError(ConflictError):
 
 class EventCursorError(StrongroomError):
     """The log of events cannot be followed from there."""
+
+    code = "event_cursor"
 
 
 class EventLogRestartedError(EventCursorError):

@@ -1,6 +1,6 @@
 """What was sent, and cannot be taken."""
 
-from app.errors.base import StrongroomError
+from app.errors.root import StrongroomError
 
 
 class InvalidInputError(StrongroomError):

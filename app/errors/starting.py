@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from app.errors.base import StrongroomError
+from app.errors.root import StrongroomError
 
 
 class StartError(StrongroomError):

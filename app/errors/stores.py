@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from app.errors.base import StrongroomError
+from app.errors.root import StrongroomError
 
 
 class StoreError(StrongroomError):

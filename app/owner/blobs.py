@@ -12,14 +12,10 @@ from typing import Final, NamedTuple
 from app.db.owner import statements
 from app.db.owner.rows import BlobRow, ReportRightsRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import (
-    AlreadyExistsError,
-    BlobDiffersError,
-    InvalidInputError,
-    NotFoundError,
-    StoreBusyError,
-    VersionConflictError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import AlreadyExistsError, BlobDiffersError, VersionConflictError
+from app.errors.inputs import InvalidInputError
+from app.errors.stores import StoreBusyError
 from app.ids import NoteId, ReportId, is_uuid
 from app.owner.text import measure
 from app.runtime import files

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from app.errors import InvalidInputError, ManyMatchesError, NoMatchError, OverlappingEditsError
+from app.errors.conflicts import ManyMatchesError, NoMatchError
+from app.errors.inputs import InvalidInputError, OverlappingEditsError
 
 MAX_EDITS: Final = 256
 """Edits of one call. Each may read the whole text: this many on 4 MiB take about a second."""

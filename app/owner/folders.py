@@ -6,7 +6,9 @@ from typing import Final, NamedTuple
 from app.db.owner import statements
 from app.db.owner.rows import NoteMetaRow
 from app.db.owner.store import OwnerReader
-from app.errors import InvalidInputError, NotFoundError, PathConflictError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import PathConflictError
+from app.errors.inputs import InvalidInputError
 from app.owner.paths import parents
 
 ENTRIES_MAX: Final = 10_000

@@ -5,7 +5,7 @@ import secrets
 from app.db.owner import statements
 from app.db.owner.rows import IdentityRow
 from app.db.owner.store import FORMAT, OwnerReader, OwnerTransactor
-from app.errors import StoreDamagedError, StoreSwappedError, StoreTooNewError
+from app.errors.stores import StoreDamagedError, StoreSwappedError, StoreTooNewError
 from app.ids import DekId
 
 _EPOCH_BYTES = 8

@@ -12,14 +12,9 @@ from typing import NamedTuple
 from app.db.owner import statements
 from app.db.owner.rows import NoteMetaRow, NoteRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import (
-    AlreadyExistsError,
-    InvalidPathError,
-    NotANoteError,
-    NotFoundError,
-    PayloadTooLargeError,
-    VersionConflictError,
-)
+from app.errors.callers import NotANoteError, NotFoundError
+from app.errors.conflicts import AlreadyExistsError, VersionConflictError
+from app.errors.inputs import InvalidPathError, PayloadTooLargeError
 from app.ids import NoteId
 from app.owner.edits import Edit, apply_edits, count_lines
 from app.owner.folders import is_folder, require_free

@@ -9,7 +9,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final
 
-from app.errors import InvalidPathError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidPathError
 
 USER_MEMORY: Final = "user-memory"
 """The root of the caller's own notes."""

@@ -13,7 +13,8 @@ from app.clock import Millis
 from app.db.owner import statements
 from app.db.owner.rows import ReadMarkRow, ReportMetaRow, ReportRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.ids import ReportId, UserId, is_uuid
 from app.owner.cursor import END, place_before
 from app.owner.text import measure

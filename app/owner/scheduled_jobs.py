@@ -10,7 +10,7 @@ from app.clock import Millis
 from app.db.owner import statements as sql
 from app.db.owner.rows import JobRunRow, ScheduledJobRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.owner.text import measure
 
 ScheduledJob = ScheduledJobRow

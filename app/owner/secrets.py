@@ -2,7 +2,7 @@
 
 from app.db.owner import statements
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.owner.text import measure
 
 

@@ -1,6 +1,6 @@
 """What a store can hold as text."""
 
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 
 
 def measure(text: str) -> int:

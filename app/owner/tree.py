@@ -8,12 +8,9 @@ from typing import Final
 from app.db.owner import statements
 from app.db.owner.rows import NoteMetaRow
 from app.db.owner.store import OwnerTransactor
-from app.errors import (
-    AlreadyExistsError,
-    InvalidPathError,
-    NotFoundError,
-    RecursiveRequiredError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import AlreadyExistsError
+from app.errors.inputs import InvalidPathError, RecursiveRequiredError
 from app.owner.blobs import remove_forgotten
 from app.owner.folders import is_folder, list_below, require_folders_above
 from app.owner.notes import Condition, find_judged, only_row

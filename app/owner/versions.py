@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from app.db.owner import statements
 from app.db.owner.rows import NoteMetaRow, VersionRow, VersionTextRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.owner.cursor import END, place_before
 from app.owner.folders import span_below
 from app.owner.identity import get_identity

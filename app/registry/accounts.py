@@ -11,16 +11,14 @@ from app.clock import Millis
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import (
+from app.errors.callers import NotFoundError, NotPermittedError
+from app.errors.conflicts import (
     ConstraintError,
-    InvalidInputError,
-    InvalidUsernameError,
     LastAdministratorError,
-    NotFoundError,
-    NotPermittedError,
     UsernameTakenError,
     VersionConflictError,
 )
+from app.errors.inputs import InvalidInputError, InvalidUsernameError
 from app.ids import DekId, RoleId, UserId
 
 USERNAME_MAX: Final = 64

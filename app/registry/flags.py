@@ -11,7 +11,8 @@ from typing import Final, Literal, NamedTuple, TypeGuard
 from app.db.registry import statements as sql
 from app.db.registry.rows import FlagChangeRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 
 Name = Literal["invitations", "jobs_outside", "webhooks"]
 Value = bool | int | str

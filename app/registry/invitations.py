@@ -8,7 +8,7 @@ from app.crypto.tokens import Token
 from app.db.registry import statements as sql
 from app.db.registry.rows import InvitationRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import InvalidCredentialsError, NotFoundError
+from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.ids import InvitationId, RoleId, UserId
 
 _HOUR_MS: Final = 3_600_000

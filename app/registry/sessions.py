@@ -8,7 +8,7 @@ from app.clock import Millis
 from app.db.registry import statements as sql
 from app.db.registry.rows import SessionRow, SlotRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import InvalidCredentialsError, NotFoundError
+from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.ids import DekId, SessionId, SlotId, UserId
 
 Session = SessionRow

@@ -3,7 +3,7 @@
 from app.db.registry import statements as sql
 from app.db.registry.rows import SupervisionRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.ids import UserId
 from app.registry import accounts
 

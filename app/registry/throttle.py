@@ -12,7 +12,7 @@ from app.clock import Millis
 from app.db.registry import statements as sql
 from app.db.registry.rows import ThrottleRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
-from app.errors import TooManyAttemptsError
+from app.errors.callers import TooManyAttemptsError
 
 WINDOW_MS: Final = 15 * 60 * 1000
 """After so long without a failure a counter starts anew."""

@@ -14,7 +14,7 @@ from app.db import functions
 from app.db.runtime import statements as sql
 from app.db.runtime.record_rows import AuditChainRow, AuditListRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 
 Change = AuditListRow
 """One recorded change."""

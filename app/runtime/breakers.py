@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import BreakerRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 
 Breaker = BreakerRow
 """How one connection has done of late."""

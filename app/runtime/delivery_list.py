@@ -5,7 +5,8 @@ from typing import Final
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import DeliveryRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import ConflictError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError
 from app.runtime import breakers
 
 Delivery = DeliveryRow

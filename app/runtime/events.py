@@ -14,12 +14,12 @@ from app.clock import Millis
 from app.db.runtime import statements as sql
 from app.db.runtime.record_rows import EventRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import (
+from app.errors.conflicts import (
     EventCursorAheadError,
     EventCursorExpiredError,
     EventLogRestartedError,
-    InvalidInputError,
 )
+from app.errors.inputs import InvalidInputError
 
 Event = EventRow
 """One event."""

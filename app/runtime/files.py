@@ -11,7 +11,7 @@ from typing import Final
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import FileNameRow, FileRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import FileDamagedError, StoreDamagedError
+from app.errors.stores import FileDamagedError, StoreDamagedError
 
 _CONTENT_KEY: Final = "file_content"
 File = FileRow

@@ -10,7 +10,7 @@ from app.clock import Millis
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import HousekeepingRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import LeaseLostError
+from app.errors.conflicts import LeaseLostError
 
 HOURLY: Final = "hourly"
 """The one kind of round there is."""

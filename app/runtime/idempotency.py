@@ -11,11 +11,8 @@ from app.clock import Millis
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import IdempotencyRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import (
-    IdempotencyAnswerNotKeptError,
-    IdempotencyInProgressError,
-    IdempotencyKeyReusedError,
-)
+from app.errors.conflicts import IdempotencyAnswerNotKeptError, IdempotencyInProgressError
+from app.errors.inputs import IdempotencyKeyReusedError
 
 ResultT = TypeVar("ResultT")
 Outcome = Literal["done", "undone"]

@@ -17,13 +17,9 @@ from app.clock import Millis
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import ClaimedJobRow, ExpiredJobRow, JobRow, JobSummaryRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import (
-    ConflictError,
-    InvalidInputError,
-    JobOverError,
-    LeaseLostError,
-    NotFoundError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError, JobOverError, LeaseLostError
+from app.errors.inputs import InvalidInputError
 from app.ids import is_uuid
 from app.runtime import due
 

@@ -26,7 +26,9 @@ from app.clock import Millis, rfc3339
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import ScheduleRow, ScheduleRunRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import AlreadyRunningError, InvalidInputError, NotFoundError, VersionConflictError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import AlreadyRunningError, VersionConflictError
+from app.errors.inputs import InvalidInputError
 from app.ids import is_uuid
 from app.runtime import jobs
 from app.runtime.jobs import Json

@@ -16,7 +16,8 @@ from typing import Final, Literal, NamedTuple
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import RecordRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import NotFoundError, RunnerLostError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import RunnerLostError
 
 _RELEASED: Final = "released"
 """In the place of a fingerprint: a person has decided that the step may ask something else."""

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import SubscriberRow, TargetRow, WebhookRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
-from app.errors import ConflictError, InvalidInputError, NotFoundError, VersionConflictError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError, VersionConflictError
+from app.errors.inputs import InvalidInputError
 
 Webhook = WebhookRow
 """One webhook, without its secret."""

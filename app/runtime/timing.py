@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cronsim import CronSim, CronSimError
 
 from app.clock import Millis
-from app.errors import InvalidScheduleError
+from app.errors.inputs import InvalidScheduleError
 
 FIELDS: Final = 5
 """Of a cron expression: minute, hour, day of month, month, day of week."""

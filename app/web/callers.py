@@ -11,7 +11,7 @@ from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
 from app.crypto.tokens import Token
-from app.errors import (
+from app.errors.callers import (
     AmbiguousCredentialsError,
     AuthenticationRequiredError,
     CrossSiteRequestError,

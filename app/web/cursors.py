@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.ids import is_uuid
 from app.web.shapes import page
 

@@ -14,7 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import metrics, telemetry
-from app.errors import PayloadTooLargeError, StrongroomError
+from app.errors.inputs import PayloadTooLargeError
+from app.errors.root import StrongroomError
 from app.web import idempotency
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
 from app.web.hot import Answer, HotPath

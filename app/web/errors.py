@@ -11,15 +11,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app import telemetry
-from app.errors import (
+from app.errors.callers import TooManyAttemptsError
+from app.errors.conflicts import (
     AlreadyExistsError,
     EventCursorExpiredError,
     ManyMatchesError,
-    RangeNotSatisfiableError,
-    StrongroomError,
-    TooManyAttemptsError,
     VersionConflictError,
 )
+from app.errors.inputs import RangeNotSatisfiableError
+from app.errors.root import StrongroomError
 from app.web.rules import methods_of
 
 STATUS: Final[Mapping[str, int]] = {
@@ -67,6 +67,7 @@ STATUS: Final[Mapping[str, int]] = {
     "job_over": 409,
     "event_log_restarted": 410,
     "event_cursor_expired": 410,
+    "event_cursor": 409,
     "event_cursor_ahead": 409,
     "too_many_streams": 429,
     "too_many_attempts": 429,

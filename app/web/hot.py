@@ -15,7 +15,7 @@ from app.bridge import quick
 from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
 from app.crypto.tokens import Token
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.owner import paths
 from app.owner.paths import PathRef
 

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
-from app.errors import IdempotencyNotSupportedError, InvalidIdempotencyKeyError
+from app.errors.inputs import IdempotencyNotSupportedError, InvalidIdempotencyKeyError
 from app.runtime.idempotency import Answer, Once
 from app.web.rules import Rule
 from app.web.strict_json import JsonRequest

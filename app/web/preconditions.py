@@ -7,7 +7,8 @@ from typing import Final
 
 from fastapi import Request
 
-from app.errors import InvalidInputError, VersionConflictError
+from app.errors.conflicts import VersionConflictError
+from app.errors.inputs import InvalidInputError
 from app.owner.blobs import BlobCondition
 from app.owner.notes import Condition
 

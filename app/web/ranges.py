@@ -5,7 +5,7 @@ from typing import Final
 
 from fastapi import Request
 
-from app.errors import RangeNotSatisfiableError
+from app.errors.inputs import RangeNotSatisfiableError
 
 _ONE: Final = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{1,18})?|-([0-9]{1,18}))", re.IGNORECASE)
 

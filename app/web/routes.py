@@ -15,7 +15,7 @@ from app.bridge.callers import Call, Caller
 from app.bridge.idempotency import require_one_use
 from app.bridge.network import client_address, network_of
 from app.bridge.strongroom import Strongroom
-from app.errors import IdempotencyNotSupportedError
+from app.errors.inputs import IdempotencyNotSupportedError
 from app.runtime.idempotency import Replayed
 from app.web import callers, descriptions, idempotency
 from app.web.envelope import TRACE_ID

@@ -14,7 +14,10 @@ from pydantic import ValidationError
 from app import telemetry
 from app.db.context import Actor
 from app.db.owner.store import OwnerTransactor
-from app.errors import LeaseLostError, NotFoundError, StoreError, StrongroomError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import LeaseLostError
+from app.errors.root import StrongroomError
+from app.errors.stores import StoreError
 from app.runtime import jobs
 from app.runtime.jobs import Claim, Terms
 from app.worker.handlers import Handler, Handlers, JobContext, Outcome, PermanentJobError

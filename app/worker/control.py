@@ -19,12 +19,9 @@ from pydantic import JsonValue
 from app import telemetry
 from app.bridge import commands
 from app.bridge.strongroom import Strongroom
-from app.errors import (
-    InvalidInputError,
-    NotPermittedError,
-    PayloadTooLargeError,
-    StrongroomError,
-)
+from app.errors.callers import NotPermittedError
+from app.errors.inputs import InvalidInputError, PayloadTooLargeError
+from app.errors.root import StrongroomError
 
 LINE_BYTES_MAX: Final = 64 * 1024
 """Bytes of a request; an answer may be longer."""

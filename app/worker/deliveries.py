@@ -28,7 +28,7 @@ from app.db.driver_errors import StoreClosedError
 from app.db.runtime import statements as sql
 from app.db.runtime.store import Later, RuntimeStore
 from app.db.triggers import DEPTH_MAX
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.ids import UserId
 from app.runtime import breakers, deliveries
 from app.runtime.deliveries import Claimed, Due, Result

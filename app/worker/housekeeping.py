@@ -11,7 +11,8 @@ from app import telemetry
 from app.bridge import housekeeping as bridge
 from app.bridge.strongroom import Strongroom
 from app.db.owner.store import OwnerStore
-from app.errors import LeaseLostError, StoreError
+from app.errors.conflicts import LeaseLostError
+from app.errors.stores import StoreError
 from app.ids import UserId
 from app.runtime import housekeeping
 

@@ -16,7 +16,7 @@ import httpx
 from app.bridge import webhook_targets
 from app.bridge.deliveries import Message
 from app.bridge.webhook_targets import Resolve
-from app.errors import InvalidInputError, WebhookTargetError
+from app.errors.inputs import InvalidInputError, WebhookTargetError
 from app.runtime.deliveries import GONE, Result
 
 _OK: Final = range(200, 300)

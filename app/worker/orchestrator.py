@@ -26,7 +26,7 @@ from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.runtime import statements as sql
 from app.db.runtime.rows import ExpiredJobRow, NextJobRow
 from app.db.runtime.store import Later
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.ids import UserId
 from app.runtime import due, jobs
 from app.runtime.jobs import Claim

@@ -20,7 +20,8 @@ from app.db.context import system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.runtime import statements as sql
 from app.db.runtime.store import Later
-from app.errors import StoreError, StrongroomError
+from app.errors.root import StrongroomError
+from app.errors.stores import StoreError
 from app.runtime import schedules
 
 POLL_S: Final = 1.0

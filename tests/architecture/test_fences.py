@@ -24,7 +24,7 @@ from app.db.registry.store import REGISTRY
 from app.db.runtime import statements as runtime_sql
 from app.db.runtime.store import RUNTIME
 from app.db.sqlite import Connection, Value
-from app.errors import StoreSwappedError
+from app.errors.stores import StoreSwappedError
 from tests.support.plans import plan, scans
 from tests.support.probes import ACTOR, NOW, clock, make_store
 

@@ -129,6 +129,8 @@ OPEN_TO: Final = {
     "POST /api/blobs/list": SIGNED_IN,
     "GET /api/admin/operations": OVERSEER,
     "POST /api/admin/operations/{key}/release": MANAGER,
+    "GET /api/admin/fleet": OVERSEER,
+    "GET /api/admin/stores": OVERSEER,
     "GET /api/admin/users": OVERSEER,
     "GET /api/admin/users/{user_id}": OVERSEER,
     "POST /api/admin/users": MANAGER,

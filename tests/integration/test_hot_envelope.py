@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.web.envelope import TRACE_ID, Envelope
 from app.web.errors import REQUEST_ID
 from app.web.hot import HotPath

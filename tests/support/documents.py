@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from app.errors import StrongroomError
+from app.errors.root import StrongroomError
 from app.settings import Settings
 from app.web.errors import STATUS
 from app.web.rules import RULES, Rule

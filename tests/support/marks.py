@@ -172,4 +172,5 @@ def _takes_text(spec: dict[str, Any], field: dict[str, Any]) -> bool:
     parts += [field["items"]] if "items" in field else []
     is_text = field.get("type") == "string" and not field.keys() & {"enum", "format", "const"}
     is_map = "propertyNames" in field
-    return is_text or is_map or any(_takes_text(spec, part) for part in parts)
+    is_anything = not field.keys() & {"type", "anyOf", "enum", "const", "$ref"}
+    return is_text or is_map or is_anything or any(_takes_text(spec, part) for part in parts)

@@ -22,7 +22,7 @@ from app.db.files import SIDECARS
 from app.db.owner.store import OwnerReader
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
-from app.errors import StoreError
+from app.errors.stores import StoreError
 from app.ids import DekId
 from app.owner import identity
 from app.runtime import steps

@@ -28,5 +28,15 @@ STARTED: Final = {"start.copied": False, "start.applying": False, "start.applied
 SWEPT: Final = frozenset({"sweep.rows_removed"})
 """Of files that nobody holds: `test_file_folders`."""
 
-ELSEWHERE: Final = SWEPT | REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
+SETTLED: Final = frozenset({"schedule.written", "schedule.due", "schedule.settled"})
+"""Of a tick and its job: `test_schedules`."""
+
+KEPT_SMALL: Final = frozenset(
+    {"housekeeping.taken", "housekeeping.batch", "housekeeping.completed"}
+)
+"""Of a round that keeps a store small: `test_housekeeping`."""
+
+ELSEWHERE: Final = (
+    SETTLED | KEPT_SMALL | SWEPT | REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
+)
 """All of them."""

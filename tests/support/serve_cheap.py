@@ -19,7 +19,7 @@ from app.bridge import start
 from app.bridge.strongroom import Reach
 from app.cli import supervisor
 from app.cli.serve import run_worker
-from app.errors import StartError
+from app.errors.starting import StartError
 from app.settings import Settings
 from tests.support.rooms import CHEAP
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from app.bridge.strongroom import Strongroom
 from app.db.context import system_actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors import NotPermittedError
+from app.errors.callers import NotPermittedError
 from app.runtime import jobs
 from app.runtime.jobs import Job, Json
 from app.worker.handlers import Handlers, JobContext, Outcome, PermanentJobError

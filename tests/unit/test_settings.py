@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from app.errors import StartError
+from app.errors.starting import StartError
 from app.ids import UserId
 from app.settings import PROJECT_FOLDER, Settings
 

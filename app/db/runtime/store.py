@@ -22,7 +22,7 @@ from app.db.queries import Statement
 from app.db.runtime.tracking import TRACKED
 from app.db.sqlite import BUSY_WAIT_S, Connection, Value
 from app.db.writer import Lane, Writer
-from app.errors import StoreBusyError, StoreDamagedError
+from app.errors.stores import StoreBusyError, StoreDamagedError
 
 RUNTIME = Bucket("runtime", load("app.db.runtime"), TRACKED)
 """The bucket of the system tables."""

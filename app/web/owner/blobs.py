@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from app.bridge import blobs as bridge
 from app.bridge import uploads
 from app.bridge.blobs import Home
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.owner import blobs, paths
 from app.owner.blobs import Blob, NewBlob, Put, Which
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
@@ -147,6 +147,21 @@ def _media_type(request: Request) -> str:
     return text
 
 
+@router.get("/api/blobs")
+async def list_blobs(query: Annotated[ListQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
+    """Files of one store in the order of their ids; with `path` or `report` what hangs on that.
+
+    A deleted note's are listed until it is purged.
+    """  # noqa: DOC201 - the words are OpenAPI's
+    return await _list(ask, query)
+
+
+@router.post("/api/blobs/list")
+async def list_blobs_by_body(body: ListBody, ask: AskDep) -> dict[str, Any]:
+    """As `GET /api/blobs`."""
+    return await _list(ask, body)
+
+
 @router.put("/api/blobs/{blob_id}", openapi_extra=_RAW, responses=_CREATED, response_model=OBJECT)
 async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: AskDep) -> Response:
     """Store a file, of any media type, under a UUID of one's own; `?path=` or `?report=` hangs it
@@ -246,18 +261,3 @@ async def _list(ask: Ask, what: ListQuery | ListBody) -> dict[str, Any]:
     return cursors.page_of(
         rows, what.limit, lambda row: _json(home, row), lambda row: cursors.encode(row.id)
     )
-
-
-@router.get("/api/blobs")
-async def list_blobs(query: Annotated[ListQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
-    """Files of one store in the order of their ids; with `path` or `report` what hangs on that.
-
-    A deleted note's are listed until it is purged.
-    """  # noqa: DOC201 - the words are OpenAPI's
-    return await _list(ask, query)
-
-
-@router.post("/api/blobs/list")
-async def list_blobs_by_body(body: ListBody, ask: AskDep) -> dict[str, Any]:
-    """As `GET /api/blobs`."""
-    return await _list(ask, body)

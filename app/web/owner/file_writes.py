@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
 from app.bridge import notes as bridge
-from app.errors import PayloadTooLargeError
+from app.errors.inputs import PayloadTooLargeError
 from app.owner import notes, paths, tree
 from app.owner.notes import Condition
 from app.owner.tree import Moved

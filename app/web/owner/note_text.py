@@ -5,7 +5,7 @@ from typing import Final
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response
 
-from app.errors import InvalidInputError, PayloadTooLargeError
+from app.errors.inputs import InvalidInputError, PayloadTooLargeError
 from app.owner.notes import Written
 from app.web.accept import chosen_form
 from app.web.owner.note_shapes import Note, note_json, written_json

@@ -12,7 +12,7 @@ from app.bridge.callers import Caller
 from app.bridge.signin import Device, SignedIn
 from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.registry import accounts, sessions
 from app.registry.sessions import Session
 from app.web.answers import no_content

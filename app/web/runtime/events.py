@@ -17,7 +17,8 @@ from app.bridge import events as bridge
 from app.bridge.reports import Home
 from app.bridge.tails import Tail, subscribe
 from app.clock import Millis
-from app.errors import InvalidInputError, StrongroomError
+from app.errors.inputs import InvalidInputError
+from app.errors.root import StrongroomError
 from app.runtime import events
 from app.runtime.events import Cursor, Event, Types
 from app.web.answers import OBJECT, as_json

@@ -13,7 +13,7 @@ from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
 from app.db.registry.store import RegistryTransactor
 from app.db.runtime.store import RuntimeStore
-from app.errors import DiskFullError
+from app.errors.stores import DiskFullError
 from app.ids import UserId
 from app.owner import acts as own
 from app.owner.acts import Act

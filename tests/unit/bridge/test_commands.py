@@ -12,15 +12,9 @@ from app.bridge import commands, setup, signin
 from app.bridge.arguments import ArgumentError
 from app.bridge.strongroom import Strongroom
 from app.db.runtime import statements as runtime_sql
-from app.errors import (
-    AlreadySetUpError,
-    InvalidCredentialsError,
-    InvalidInputError,
-    LastAdministratorError,
-    NotFoundError,
-    UsernameTakenError,
-    WeakPasswordError,
-)
+from app.errors.callers import InvalidCredentialsError, NotFoundError
+from app.errors.conflicts import AlreadySetUpError, LastAdministratorError, UsernameTakenError
+from app.errors.inputs import InvalidInputError, WeakPasswordError
 from app.ids import UserId
 from tests.support.rooms import CALL, PASSWORD, add, open_room, prepared
 

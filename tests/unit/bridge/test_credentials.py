@@ -29,16 +29,14 @@ from app.db.owner.store import OwnerReader
 from app.db.registry import statements as sql
 from app.db.registry.rows import SlotRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
-    DiskFullError,
+from app.errors.callers import (
     HumanSessionRequiredError,
     InvalidCredentialsError,
-    StoreBusyError,
-    StoreError,
-    StoreNotEncryptedError,
     TooManyAttemptsError,
-    WeakPasswordError,
 )
+from app.errors.conflicts import StoreNotEncryptedError
+from app.errors.inputs import WeakPasswordError
+from app.errors.stores import DiskFullError, StoreBusyError, StoreError
 from app.owner.access import list_access
 from app.registry import sessions
 from app.registry.throttle import ACCOUNT_FREE

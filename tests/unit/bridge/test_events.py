@@ -10,7 +10,8 @@ from app.bridge import events, layout
 from app.bridge.events import OVERSEEN, Viewer, may_see
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
-from app.errors import EventLogRestartedError, StoreLockedError
+from app.errors.conflicts import EventLogRestartedError
+from app.errors.stores import StoreLockedError
 from app.ids import RoleId, UserId
 from app.owner import notes, reports
 from app.owner.notes import Condition

@@ -8,7 +8,7 @@ import pytest
 
 from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
-from app.errors import StoreMissingError, StoreSwappedError
+from app.errors.stores import StoreMissingError, StoreSwappedError
 from tests.support.rig import Rig, add, enter, read_note, write_note
 
 

@@ -14,7 +14,8 @@ from app.bridge.janitor import Janitor
 from app.bridge.strongroom import Strongroom
 from app.db import blobs as disk
 from app.db.registry.store import RegistryTransactor
-from app.errors import ConflictError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError
 from app.ids import UserId, new_uuid7
 from app.owner.blobs import BlobCondition, NewBlob
 from app.runtime import operator_actions, steps

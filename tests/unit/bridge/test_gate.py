@@ -23,7 +23,7 @@ from app.bridge.gate import (
     _Derivation,
 )
 from app.db.locks import ROLE_DERIVATIONS, LockFile
-from app.errors import OverloadedError, StoreBusyError
+from app.errors.stores import OverloadedError, StoreBusyError
 
 pytestmark = pytest.mark.anyio
 

@@ -10,15 +10,9 @@ from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import ReportRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
-    DifferentRootsError,
-    InvalidCredentialsError,
-    InvalidInputError,
-    NotFoundError,
-    NotPermittedError,
-    QuotaExceededError,
-    StoreSwappedError,
-)
+from app.errors.callers import InvalidCredentialsError, NotFoundError, NotPermittedError
+from app.errors.inputs import DifferentRootsError, InvalidInputError
+from app.errors.stores import QuotaExceededError, StoreSwappedError
 from app.ids import UserId
 from app.owner import identity
 from app.owner import notes as owner_notes

@@ -8,7 +8,7 @@ from app.bridge import notes
 from app.bridge.callers import Call, Caller
 from app.bridge.idempotency import require_one_use
 from app.bridge.strongroom import Strongroom, reach_nothing
-from app.errors import IdempotencyKeyReusedError
+from app.errors.inputs import IdempotencyKeyReusedError
 from app.owner import notes as owner_notes
 from app.owner.notes import Condition
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef

@@ -17,7 +17,7 @@ from app.db.context import system_actor
 from app.db.files import Connection, Kind
 from app.db.locks import LockFile
 from app.db.registry import statements as sql
-from app.errors import StoreBusyError
+from app.errors.stores import StoreBusyError
 from app.ids import UserId
 from app.runtime import steps
 from app.runtime.steps import Run

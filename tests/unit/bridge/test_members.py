@@ -16,21 +16,16 @@ from app.clock import Millis
 from app.db import files
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
-    DiskFullError,
+from app.errors.callers import (
     HumanSessionRequiredError,
     InvalidCredentialsError,
-    InvalidInputError,
-    KeyNotHeldError,
-    LastAdministratorError,
     NotFoundError,
     NotPermittedError,
-    StoreBusyError,
-    StoreLockedError,
     TooManyAttemptsError,
-    VersionConflictError,
-    WeakPasswordError,
 )
+from app.errors.conflicts import KeyNotHeldError, LastAdministratorError, VersionConflictError
+from app.errors.inputs import InvalidInputError, WeakPasswordError
+from app.errors.stores import DiskFullError, StoreBusyError, StoreLockedError
 from app.ids import DekId, RoleId
 from app.registry import accounts, sessions
 from app.registry.throttle import ACCOUNT_FREE

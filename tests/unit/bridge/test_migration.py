@@ -24,9 +24,9 @@ from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, FleetRow
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
+from app.errors.starting import StartError
+from app.errors.stores import (
     DiskFullError,
-    StartError,
     StoreBusyError,
     StoreMigratingError,
     StoreMigrationFailedError,

@@ -6,7 +6,7 @@ import pytest
 
 from app import telemetry
 from app.bridge.operations import Operations
-from app.errors import StoreBusyError
+from app.errors.stores import StoreBusyError
 
 
 def test_a_cancelled_wait_cuts_nothing() -> None:

@@ -17,15 +17,13 @@ from app.crypto.kdf import KdfParams
 from app.crypto.keys import Key
 from app.db.owner.store import OwnerReader
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
+from app.errors.callers import (
     HumanSessionRequiredError,
     InvalidCredentialsError,
-    OverloadedError,
     ReauthenticationRequiredError,
-    StoreBusyError,
-    StoreLockedError,
     TooManyAttemptsError,
 )
+from app.errors.stores import OverloadedError, StoreBusyError, StoreLockedError
 from app.ids import UserId
 from app.owner.access import list_access
 from app.registry import accounts, throttle

@@ -12,18 +12,10 @@ from app.crypto import tokens
 from app.db import files
 from app.db.registry.store import RegistryTransactor
 from app.db.runtime import statements as runtime_sql
-from app.errors import (
-    AlreadySetUpError,
-    DiskFullError,
-    InvalidCredentialsError,
-    InvalidInputError,
-    InvalidUsernameError,
-    NotPermittedError,
-    StoreBusyError,
-    TooManyAttemptsError,
-    UsernameTakenError,
-    WeakPasswordError,
-)
+from app.errors.callers import InvalidCredentialsError, NotPermittedError, TooManyAttemptsError
+from app.errors.conflicts import AlreadySetUpError, UsernameTakenError
+from app.errors.inputs import InvalidInputError, InvalidUsernameError, WeakPasswordError
+from app.errors.stores import DiskFullError, StoreBusyError
 from app.ids import RoleId
 from app.owner import identity
 from app.registry import accounts, invitations

@@ -13,7 +13,9 @@ from app.crypto import kdf
 from app.crypto.kdf import KdfParams
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import InstanceKeyError, NotFoundError, StartError, StoreDamagedError
+from app.errors.callers import NotFoundError
+from app.errors.starting import InstanceKeyError, StartError
+from app.errors.stores import StoreDamagedError
 from app.owner import secrets
 from app.settings import Settings
 from tests.support.rig import ACTOR, Rig, add, enter

@@ -13,9 +13,9 @@ from app.bridge.strongroom import Strongroom, account_of
 from app.crypto.keys import Key
 from app.db import files
 from app.db.pool import StoreClosedError
-from app.errors import (
+from app.errors.callers import InvalidCredentialsError
+from app.errors.stores import (
     DiskFullError,
-    InvalidCredentialsError,
     OverloadedError,
     StoreBusyError,
     StoreDamagedError,

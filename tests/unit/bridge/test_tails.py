@@ -14,15 +14,10 @@ from app.bridge.reports import Home
 from app.bridge.streams import Streams
 from app.bridge.strongroom import Strongroom
 from app.bridge.tails import Tail, subscribe
-from app.errors import (
-    EventCursorAheadError,
-    EventCursorExpiredError,
-    InvalidCredentialsError,
-    NotPermittedError,
-    OverloadedError,
-    StrongroomError,
-    TooManyStreamsError,
-)
+from app.errors.callers import InvalidCredentialsError, NotPermittedError, TooManyStreamsError
+from app.errors.conflicts import EventCursorAheadError, EventCursorExpiredError
+from app.errors.root import StrongroomError
+from app.errors.stores import OverloadedError
 from app.ids import UserId
 from app.owner import notes
 from app.owner.notes import Condition

@@ -9,7 +9,8 @@ from app.bridge.strongroom import Strongroom
 from app.bridge.taking import taken
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import DiskFullError, LastAdministratorError, StoreBusyError
+from app.errors.conflicts import LastAdministratorError
+from app.errors.stores import DiskFullError, StoreBusyError
 from tests.support.rig import (
     ACTOR,
     Rig,

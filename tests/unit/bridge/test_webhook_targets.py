@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.bridge import webhook_targets
 from app.bridge.webhook_targets import Resolve, is_allowed, require_target
-from app.errors import InvalidInputError, WebhookTargetError, WebhookUrlError
+from app.errors.inputs import InvalidInputError, WebhookTargetError, WebhookUrlError
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "192.0.1.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::5"]
 PRIVATE = [

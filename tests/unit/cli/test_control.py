@@ -13,7 +13,7 @@ import pytest
 
 from app.cli import control, supervisor
 from app.cli.control import NoAnswerError, RefusedError
-from app.errors import AlreadyServingError, StartError
+from app.errors.starting import AlreadyServingError, StartError
 from app.settings import Settings
 from tests.unit.cli.conftest import Terminal
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from app import cli, telemetry
 from app.cli import serve, supervisor
 from app.db.file_lock import FileLock
-from app.errors import StartError
+from app.errors.starting import StartError
 from app.settings import PROJECT_FOLDER, Settings
 
 pytestmark = pytest.mark.timeout(60)

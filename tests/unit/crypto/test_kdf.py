@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.crypto import kdf
 from app.crypto.kdf import FLOOR, KdfParams
-from app.errors import OverloadedError
+from app.errors.stores import OverloadedError
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parent / "vectors" / "kdf.json").read_text("utf-8")

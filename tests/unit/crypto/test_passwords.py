@@ -6,7 +6,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from app.crypto import passwords
-from app.errors import WeakPasswordError
+from app.errors.inputs import WeakPasswordError
 
 LISTED = resources.files("app.crypto").joinpath("common_passwords.txt").read_text("utf-8")
 

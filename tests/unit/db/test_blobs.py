@@ -12,7 +12,7 @@ from app.crypto.keys import Key
 from app.crypto.segments import SEALED_BYTES, SEGMENT_BYTES
 from app.db import blobs
 from app.db.blobs import NewFile
-from app.errors import DiskFullError, FileDamagedError, StoreBusyError
+from app.errors.stores import DiskFullError, FileDamagedError, StoreBusyError
 from tests.support.stores import MovedClock
 
 KEY: Final = Key(bytes(range(32)))

@@ -14,7 +14,7 @@ import pytest
 from app.crypto.keys import Key
 from app.db import files, migrations, sqlite, upgrades
 from app.db.files import Connection
-from app.errors import (
+from app.errors.stores import (
     DiskFullError,
     OutOfHandlesError,
     StoreBusyError,

@@ -24,7 +24,9 @@ from hypothesis import strategies as st
 from app.db import locks as locks_module
 from app.db.file_lock import FileLock
 from app.db.locks import ROLE_DERIVATIONS, ROLE_LEADER, LockFile
-from app.errors import AlreadyServingError, InvalidInputError, StoreBusyError
+from app.errors.inputs import InvalidInputError
+from app.errors.starting import AlreadyServingError
+from app.errors.stores import StoreBusyError
 
 SPAWN = multiprocessing.get_context("spawn")
 LONG_S = 20.0  # a deadline no healthy run meets

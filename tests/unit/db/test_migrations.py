@@ -17,7 +17,7 @@ from app.db.migrations import Bucket, Migration, load, split
 from app.db.owner.store import MEMBER_BUCKETS, OWNER_FUNCTIONS
 from app.db.runtime.store import RUNTIME
 from app.db.sqlite import Connection
-from app.errors import StoreDamagedError, StoreTooNewError
+from app.errors.stores import StoreDamagedError, StoreTooNewError
 from tests.support.probes import (
     ACTOR,
     KEY,

@@ -14,12 +14,7 @@ from app.db.place import place_of, require_content, require_place
 from app.db.pool import Handles, Pool
 from app.db.sqlite import Connection
 from app.db.writer import Lane, Writer
-from app.errors import (
-    StoreDamagedError,
-    StoreError,
-    StoreMissingError,
-    StoreSwappedError,
-)
+from app.errors.stores import StoreDamagedError, StoreError, StoreMissingError, StoreSwappedError
 from tests.support.probes import ACTOR, make_store, open_store, opened
 
 _ADD: Final = "INSERT INTO probes (id) VALUES ('{}')"

@@ -15,7 +15,7 @@ import pytest
 from app.db import budget
 from app.db.pool import Handles, Pool, StoreClosedError, budget_for, descriptors_allowed
 from app.db.sqlite import Connection
-from app.errors import DiskFullError, OutOfHandlesError, StoreMissingError
+from app.errors.stores import DiskFullError, OutOfHandlesError, StoreMissingError
 from tests.support.probes import KEY, make_store, open_store
 
 _LONG_S: Final = 20.0

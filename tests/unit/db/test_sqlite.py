@@ -18,13 +18,13 @@ import sqlcipher3.dbapi2 as driver  # noqa: TID251 - makes what the program woul
 from app.db import driver_errors, sqlite
 from app.db.authorizer import authorizer
 from app.db.sqlite import Connection, RawKey
-from app.errors import (
-    ConstraintError,
+from app.errors.conflicts import ConstraintError
+from app.errors.inputs import PayloadTooLargeError
+from app.errors.starting import DriverUnfitError
+from app.errors.stores import (
     DiskFullError,
-    DriverUnfitError,
     OutOfHandlesError,
     OverloadedError,
-    PayloadTooLargeError,
     StoreBusyError,
     StoreDamagedError,
     StoreError,

@@ -16,7 +16,8 @@ from app.db import sqlite, triggers
 from app.db.context import Actor, system_actor
 from app.db.functions import changed_fields
 from app.db.sqlite import Connection, Value
-from app.errors import ConstraintError, StrongroomError
+from app.errors.conflicts import ConstraintError
+from app.errors.root import StrongroomError
 from tests.support.probes import ACTOR, KIND, NOW, RAW, TRACKED, clock, make_store, open_store
 
 _FIELDS: Final = ("parent", "name", "body", "secret", "done_at", "untracked")

@@ -18,7 +18,7 @@ from app.crypto.keys import Key
 from app.db import files, migrations, upgrades
 from app.db.files import Kind
 from app.db.sqlite import Connection, Row
-from app.errors import StoreDamagedError
+from app.errors.stores import StoreDamagedError
 from app.registry.accounts import Account
 from app.runtime import steps
 from app.settings import PROJECT_FOLDER, Settings

@@ -21,13 +21,9 @@ from app.db.locks import LockFile
 from app.db.pool import Handles, Pool, StoreClosedError
 from app.db.sqlite import Connection
 from app.db.writer import QUEUE_MAX, Lane, Work, Writer
-from app.errors import (
-    ConstraintError,
-    DiskFullError,
-    NotFoundError,
-    OverloadedError,
-    StoreBusyError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConstraintError
+from app.errors.stores import DiskFullError, OverloadedError, StoreBusyError
 from tests.support.probes import ACTOR, KEY, KIND, clock, make_store, open_store, opened
 
 pytestmark = pytest.mark.anyio

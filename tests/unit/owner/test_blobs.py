@@ -8,15 +8,10 @@ from typing import Final
 import pytest
 
 from app.db.owner.store import OwnerTransactor
-from app.errors import (
-    AlreadyExistsError,
-    BlobDiffersError,
-    InvalidInputError,
-    NotFoundError,
-    NotPermittedError,
-    StoreBusyError,
-    VersionConflictError,
-)
+from app.errors.callers import NotFoundError, NotPermittedError
+from app.errors.conflicts import AlreadyExistsError, BlobDiffersError, VersionConflictError
+from app.errors.inputs import InvalidInputError
+from app.errors.stores import StoreBusyError
 from app.owner import blobs, notes, reports, tree, versions
 from app.owner.blobs import Blob, BlobCondition, Content, NewBlob, Put, Which
 from app.owner.notes import Condition

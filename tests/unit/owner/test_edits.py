@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInputError, ManyMatchesError, NoMatchError, OverlappingEditsError
+from app.errors.conflicts import ManyMatchesError, NoMatchError
+from app.errors.inputs import InvalidInputError, OverlappingEditsError
 from app.owner.edits import (
     MAX_EDITS,
     MAX_REPORTED_LINES,

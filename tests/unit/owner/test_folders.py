@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.owner import folders
 from app.owner.folders import EntryRow, is_folder, list_files, span_below
 from app.owner.notes import Condition, put_note

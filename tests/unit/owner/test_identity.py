@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.db.owner.store import FORMAT
-from app.errors import StoreDamagedError, StoreError, StoreSwappedError, StoreTooNewError
+from app.errors.stores import StoreDamagedError, StoreError, StoreSwappedError, StoreTooNewError
 from app.ids import DekId
 from app.owner.identity import get_identity, require_identity, set_identity
 from tests.support.stores import ANA, BEN, DEK, OwnerFile, owner_file

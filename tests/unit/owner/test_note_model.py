@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from typing_extensions import override
 
-from app.errors import ConflictError, InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError
+from app.errors.inputs import InvalidInputError
 from app.owner.folders import is_folder, list_files
 from app.owner.notes import Condition, append_note, find_note, get_note, put_note, restore_note
 from app.owner.paths import is_under, parents

@@ -6,18 +6,15 @@ import pytest
 
 from app.db.owner import statements
 from app.db.owner.store import OwnerTransactor
-from app.errors import (
+from app.errors.callers import NotANoteError, NotFoundError
+from app.errors.conflicts import (
     AlreadyExistsError,
-    InvalidInputError,
-    InvalidPathError,
     NoMatchError,
-    NotANoteError,
-    NotFoundError,
     PathConflictError,
-    PayloadTooLargeError,
-    StrongroomError,
     VersionConflictError,
 )
+from app.errors.inputs import InvalidInputError, InvalidPathError, PayloadTooLargeError
+from app.errors.root import StrongroomError
 from app.owner.edits import Edit, InsertLines, ReplaceText
 from app.owner.notes import (
     Condition,

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidPathError, NotFoundError, StrongroomError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidPathError
+from app.errors.root import StrongroomError
 from app.owner.paths import (
     MAX_DEPTH,
     MAX_NAME_BYTES,

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from app.clock import Millis
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.ids import ReportId, UserId
 from app.owner import reports
 from app.owner.reports import (

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from app.clock import Millis
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.owner import scheduled_jobs
 from app.owner.scheduled_jobs import JobRun, Task
 from app.runtime import jobs

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from app.db.owner.rows import SecretRow
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.owner.secrets import get_secret, list_secret_names, remove_secret, set_secret
 from tests.support.stores import OwnerFile
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.owner.text import measure
 
 

@@ -4,15 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import (
-    AlreadyExistsError,
-    InvalidPathError,
-    NotFoundError,
-    PathConflictError,
-    RecursiveRequiredError,
-    StrongroomError,
-    VersionConflictError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import AlreadyExistsError, PathConflictError, VersionConflictError
+from app.errors.inputs import InvalidPathError, RecursiveRequiredError
+from app.errors.root import StrongroomError
 from app.owner.notes import Condition, find_note, get_note, put_note, restore_note
 from app.owner.search import search
 from app.owner.tree import delete_note, move_note

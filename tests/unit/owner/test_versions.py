@@ -3,7 +3,7 @@
 import pytest
 
 from app.db.owner.rows import VersionRow
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.ids import NoteId
 from app.owner import versions
 from app.owner.notes import Condition, append_note, put_note

@@ -7,16 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.db.registry.store import RegistryTransactor
-from app.errors import (
+from app.errors.callers import NotFoundError, NotPermittedError
+from app.errors.conflicts import (
     ConstraintError,
-    InvalidInputError,
-    InvalidUsernameError,
     LastAdministratorError,
-    NotFoundError,
-    NotPermittedError,
     UsernameTakenError,
     VersionConflictError,
 )
+from app.errors.inputs import InvalidInputError, InvalidUsernameError
 from app.registry import accounts
 from app.registry.accounts import USERNAME_MAX, require_username, username_key
 from tests.support.registry import add_member

@@ -3,7 +3,8 @@
 import pytest
 
 from app.db.registry.store import RegistryTransactor
-from app.errors import InvalidInputError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.inputs import InvalidInputError
 from app.registry import flags
 
 

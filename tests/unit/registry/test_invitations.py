@@ -5,7 +5,7 @@ import pytest
 from app.crypto import tokens
 from app.crypto.tokens import Token
 from app.db.registry.store import RegistryTransactor
-from app.errors import InvalidCredentialsError, NotFoundError
+from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.registry import invitations
 from tests.support.registry import add_member
 from tests.support.stores import MovedClock

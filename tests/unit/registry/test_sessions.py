@@ -4,7 +4,7 @@ import pytest
 
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import InvalidCredentialsError, NotFoundError
+from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.ids import SlotId
 from app.registry import sessions
 from app.registry.sessions import NewSlot

@@ -6,7 +6,7 @@ import pytest
 
 from app.db.context import Actor
 from app.db.registry.store import RegistryTransactor
-from app.errors import NotFoundError
+from app.errors.callers import NotFoundError
 from app.registry import accounts, supervision
 from app.registry.acts import is_recorded, list_after
 from tests.support.registry import add_member

@@ -4,7 +4,7 @@ import pytest
 
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
-from app.errors import TooManyAttemptsError
+from app.errors.callers import TooManyAttemptsError
 from app.registry import throttle
 from app.registry.throttle import ACCOUNT_FREE, NETWORK_FREE, WINDOW_MS, Attempt
 from tests.support.stores import MovedClock

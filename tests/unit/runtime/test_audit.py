@@ -13,7 +13,8 @@ from app.clock import Millis
 from app.db import functions, sqlite
 from app.db.runtime.store import RuntimeTransactor
 from app.db.sqlite import Connection, Value
-from app.errors import ConstraintError, InvalidInputError
+from app.errors.conflicts import ConstraintError
+from app.errors.inputs import InvalidInputError
 from app.runtime import audit
 from app.runtime.audit import ChangeFilter
 from tests.support.matrix import chosen

@@ -9,12 +9,9 @@ import pytest
 
 from app.db.context import Actor
 from app.db.triggers import DEPTH_MAX
-from app.errors import (
-    ConflictError,
-    InvalidInputError,
-    NotFoundError,
-    VersionConflictError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError, VersionConflictError
+from app.errors.inputs import InvalidInputError
 from app.owner import notes
 from app.owner.notes import Condition
 from app.runtime import breakers, deliveries, delivery_list, subscriptions

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from typing_extensions import override
 
-from app.errors import ConflictError
+from app.errors.conflicts import ConflictError
 from app.runtime import breakers, deliveries, delivery_list
 from app.runtime.deliveries import Claimed, Result
 from tests.support.matrix import chosen

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from app.clock import Millis
 from app.db.runtime.store import RuntimeTransactor
-from app.errors import (
+from app.errors.conflicts import (
     EventCursorAheadError,
     EventCursorError,
     EventCursorExpiredError,
     EventLogRestartedError,
-    InvalidInputError,
 )
+from app.errors.inputs import InvalidInputError
 from app.runtime import events
 from app.runtime.events import Cursor, Event, Page, Types
 from tests.support.probes import ACTOR, make_store, open_store

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from app.db.owner.store import OwnerTransactor
-from app.errors import FileDamagedError, StoreDamagedError
+from app.errors.stores import FileDamagedError, StoreDamagedError
 from app.runtime import files
 from app.runtime.files import File, NewFile
 from tests.support.stores import OwnerFile, owner_file

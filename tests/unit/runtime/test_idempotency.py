@@ -7,12 +7,9 @@ from typing import Final
 import pytest
 
 from app.db.owner.store import OwnerReader
-from app.errors import (
-    IdempotencyAnswerNotKeptError,
-    IdempotencyInProgressError,
-    IdempotencyKeyReusedError,
-    NotFoundError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import IdempotencyAnswerNotKeptError, IdempotencyInProgressError
+from app.errors.inputs import IdempotencyKeyReusedError
 from app.runtime import idempotency
 from app.runtime.idempotency import Answer, Once, Replayed
 from tests.support.stores import ANA, BEN, OwnerFile, owner_file

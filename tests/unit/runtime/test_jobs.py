@@ -8,13 +8,9 @@ from typing import Final
 import pytest
 
 from app.clock import Millis
-from app.errors import (
-    ConflictError,
-    InvalidInputError,
-    JobOverError,
-    LeaseLostError,
-    NotFoundError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError, JobOverError, LeaseLostError
+from app.errors.inputs import InvalidInputError
 from app.runtime import due, jobs
 from app.runtime import operator_actions as acts
 from app.runtime.jobs import Terms

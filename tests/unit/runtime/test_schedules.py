@@ -9,13 +9,9 @@ from typing import cast
 import pytest
 
 from app.clock import Millis, rfc3339
-from app.errors import (
-    AlreadyRunningError,
-    InvalidInputError,
-    InvalidScheduleError,
-    NotFoundError,
-    VersionConflictError,
-)
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import AlreadyRunningError, VersionConflictError
+from app.errors.inputs import InvalidInputError, InvalidScheduleError
 from app.runtime import jobs, schedules
 from app.runtime.schedules import CatchUp, Definition
 from app.runtime.timing import Timing, times_after

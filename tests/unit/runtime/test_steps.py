@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 
 from app.db.runtime.store import RuntimeTransactor
-from app.errors import NotFoundError, RunnerLostError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import RunnerLostError
 from app.runtime import steps
 from app.runtime.steps import Run
 from tests.support.stores import OwnerFile, owner_file

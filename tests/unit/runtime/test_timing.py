@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.clock import Millis, parse_rfc3339, rfc3339
-from app.errors import InvalidScheduleError
+from app.errors.inputs import InvalidScheduleError
 from app.runtime.timing import Timing, next_after, require_timing, times_after
 from tests.support.matrix import chosen
 

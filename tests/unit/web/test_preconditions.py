@@ -5,7 +5,7 @@ from fastapi import Request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.errors import InvalidInputError
+from app.errors.inputs import InvalidInputError
 from app.owner.notes import Condition
 from app.web.preconditions import condition_of, etag, is_known, match_of
 

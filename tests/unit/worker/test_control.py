@@ -15,7 +15,7 @@ import pytest
 from app import telemetry
 from app.bridge import commands
 from app.bridge.strongroom import Strongroom
-from app.errors import StoreBusyError
+from app.errors.stores import StoreBusyError
 from app.settings import Settings
 from app.worker import control
 from app.worker.control import LINE_BYTES_MAX, serve_control

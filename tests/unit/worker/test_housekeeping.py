@@ -11,7 +11,7 @@ from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
 from app.db.registry.store import RegistryReader
 from app.db.runtime.rows import HousekeepingRow
-from app.errors import LeaseLostError
+from app.errors.conflicts import LeaseLostError
 from app.owner import access
 from app.runtime import housekeeping, jobs
 from app.runtime.housekeeping import Terms

@@ -28,7 +28,8 @@ from typing_extensions import override
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.owner.store import OwnerTransactor
-from app.errors import ConflictError, JobOverError, LeaseLostError, NotFoundError
+from app.errors.callers import NotFoundError
+from app.errors.conflicts import ConflictError, JobOverError, LeaseLostError
 from app.runtime import jobs
 from app.runtime.jobs import Claim, Terms
 from tests.support.matrix import chosen

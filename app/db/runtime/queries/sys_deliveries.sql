@@ -1,6 +1,6 @@
 -- name: list_due
 -- What of one subscriber may be tried now, the longest due first.
-SELECT id FROM sys_deliveries
+SELECT id AS value FROM sys_deliveries
 WHERE subscription_id = :subscription_id AND finished_at IS NULL AND is_waiting = 0
   AND held_since IS NULL AND coalesce(lease_until, next_attempt_at) <= :now
 ORDER BY coalesce(lease_until, next_attempt_at), event_seq LIMIT :limit;

@@ -45,7 +45,13 @@ SELECT min(due_at) AS value FROM (
   UNION ALL
   SELECT (SELECT min(next_due_at) FROM sys_schedules WHERE enabled = 1)
   UNION ALL
-  SELECT (SELECT min(next_attempt_at) FROM sys_deliveries WHERE finished_at IS NULL)
+  SELECT (
+    SELECT min(coalesce(d.lease_until, d.next_attempt_at)) FROM sys_deliveries AS d
+    WHERE d.subscription_id = s.id AND d.finished_at IS NULL AND d.is_waiting = 0
+      AND d.held_since IS NULL
+  ) FROM sys_subscriptions AS s WHERE s.enabled = 1
+  UNION ALL
+  SELECT min(next_probe_at) FROM sys_circuit_breakers WHERE opened_at > 0
 );
 
 -- name: count_due_jobs

@@ -15,7 +15,7 @@ from app.db.queries import StatementSet, parse
 from app.db.runtime.store import LATER, RuntimeReader, RuntimeStore, RuntimeTransactor
 from app.db.sqlite import Connection
 from app.db.writer import Lane, Writer
-from app.errors import StoreBusyError, StoreDamagedError
+from app.errors.stores import StoreBusyError, StoreDamagedError
 from app.ids import is_uuid
 from tests.support.probes import ACTOR, NOW, make_store, open_store
 

@@ -1,0 +1,58 @@
+"""The root of every error that a caller can meet, and the whole tree.
+
+    StrongroomError
+    +-- AuthenticationRequiredError      no credential where one is needed
+    +-- InvalidCredentialsError          a credential that does not hold
+    |   +-- AmbiguousCredentialsError    two credentials, two callers
+    +-- NotPermittedError                the route is closed to this caller
+    |   +-- HumanSessionRequiredError    a token cannot do this
+    |   +-- ReauthenticationRequiredError  the password was checked too long ago
+    |   +-- CrossSiteRequestError        Origin or CSRF token do not fit
+    +-- NotFoundError                    absent, or another's: the same answer
+    |   +-- NotANoteError                a folder stands where a note was asked for
+    +-- InvalidInputError                a field that cannot be taken
+    |   +-- InvalidPathError  WeakPasswordError  PasswordUnchangedError
+    |   +-- InvalidUsernameError  InvalidScheduleError
+    |   +-- DifferentRootsError  OverlappingEditsError  RecursiveRequiredError
+    |   +-- IdempotencyNotSupportedError  InvalidIdempotencyKeyError
+    |   +-- WebhookUrlError  WebhookTargetError
+    |   +-- IdempotencyKeyReusedError
+    +-- PayloadTooLargeError
+    +-- ConflictError                    the state of things stands against it
+    |   +-- VersionConflictError  AlreadyExistsError  PathConflictError
+    |   +-- NoMatchError  ManyMatchesError  UsernameTakenError
+    |   +-- AlreadySetUpError  LastAdministratorError  KeyNotHeldError
+    |   +-- StoreNotEncryptedError  ConstraintError
+    |   +-- AlreadyRunningError  TurnedOffError
+    |   +-- IdempotencyInProgressError  IdempotencyAnswerNotKeptError
+    |   +-- LeaseLostError  JobOverError
+    +-- EventCursorError                 a place from which the log cannot be followed
+    |   +-- EventLogRestartedError  EventCursorExpiredError  EventCursorAheadError
+    +-- TooManyStreamsError              the caller has as many open as one may
+    +-- TooManyAttemptsError             the throttle; carries retry_after_s
+    +-- StoreError                       a store that cannot serve just now, or at all
+    |   +-- StoreLockedError  StoreBusyError  StoreMigratingError
+    |   +-- OutOfHandlesError  OverloadedError  DiskFullError  QuotaExceededError
+    |   +-- StoreDamagedError  StoreMissingError  StoreSwappedError
+    |   +-- StoreMigrationFailedError
+    |   +-- StoreTooNewError  StoreReadOnlyError  FileDamagedError
+    +-- StartError                       the service cannot start, and says why
+        +-- AlreadyServingError  DriverUnfitError  InstanceKeyError
+
+A class's docstring is the sentence shown to a person; `code` is stable and meant
+for programs. No error carries what was sent, a path of the box, or a secret.
+"""
+
+from typing import ClassVar
+
+from typing_extensions import override
+
+
+class StrongroomError(Exception):
+    """Something went wrong."""
+
+    code: ClassVar[str] = "internal_error"
+
+    @override
+    def __str__(self) -> str:
+        return type(self).__doc__ or self.code
