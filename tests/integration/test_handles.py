@@ -112,6 +112,8 @@ def test_descriptors_stay_flat_however_often_stores_come_and_go(service: LiveSer
     async def serve_rounds() -> list[int]:
         async with _client(service) as client:
             sessions = [await _sign_in(client, name) for name in names]
+            for headers, name in zip(sessions, names, strict=True):
+                await _write(client, headers, name)
             open_files = []
             for _ in range(3):
                 found = await asyncio.gather(*(_read(client, headers) for headers in sessions))
