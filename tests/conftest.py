@@ -16,3 +16,11 @@ def pytest_configure(config: pytest.Config) -> None:
     matrix.ask(long=bool(config.getoption("--long")))
     hypothesis.settings.register_profile("strongroom", deadline=None)
     hypothesis.settings.load_profile("strongroom")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only the full matrices run."""
+    if not config.getoption("--long"):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]

@@ -37,7 +37,7 @@ def enqueue_all(
 def test_two_workers_do_every_job_once(tmp_path: Path) -> None:
     """However many wait: each is claimed once and has one effect; long ones keep their claim."""
     with LiveService(tmp_path, workers=2, **_POLL) as service:
-        count = chosen([100], [500])[0]
+        count = chosen([50], [500])[0]
         orders: list[dict[str, Any]] = [{"how": "long"}, {"how": "long"}]
         found, written = enqueue_all(service, orders + [{} for _ in range(count)])
         assert {(one.status, one.attempts, one.generation) for one in found} == {("done", 1, 1)}
@@ -68,6 +68,7 @@ def post(client: Client, path: str, **body: Any) -> httpx.Response:  # noqa: ANN
     return client.call("POST", path, json=body)
 
 
+@pytest.mark.long
 def test_what_a_program_asked_survives_too(tmp_path: Path) -> None:
     """Killed after each commit: enqueued, claimed, completed; the program asks again."""
     with LiveService(tmp_path, **_POLL) as service:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import httpx
+import pytest
 
 from tests.support.clients import add_member, code_of, first_admin
 from tests.support.service import LiveService
@@ -26,6 +27,7 @@ def read(text: str) -> dict[tuple[str, str], float]:
     return {(name, labels): float(value) for name, labels, value in _LINE.findall(text)}
 
 
+@pytest.mark.long
 def test_counts_are_sums_over_the_workers_and_tell_nothing_private(tmp_path: Path) -> None:
     """At an address of their own; labels are templates, statuses, registered kinds."""
     address = f"127.0.0.1:{free_port()}"
