@@ -149,6 +149,11 @@ def job_dead(kind: str, attempts: int) -> None:
     _write(logging.ERROR, "job_dead", kind=kind, attempts=attempts)
 
 
+def record_broken(fault: str) -> None:
+    """The chain of system.db's audit does not hold; what is wrong with it."""
+    _write(logging.ERROR, "record_broken", fault=fault)
+
+
 def job_stuck(code: str) -> None:
     """A store stood in the way of its jobs; they are tried again."""
     _write(logging.WARNING, "job_stuck", code=code)

@@ -17,7 +17,7 @@ from app.bridge.strongroom import Strongroom
 from app.bridge.subscribers import SUBSCRIBERS, Subscribers
 from app.db.locks import ROLE_LEADER
 from app.ids import UserId
-from app.worker import housekeeping, ticks
+from app.worker import duties, housekeeping, ticks
 from app.worker.control import serve_control
 from app.worker.deliveries import Deliveries
 from app.worker.exposition import serve_metrics
@@ -106,6 +106,7 @@ async def _lead(room: Strongroom, stopping: asyncio.Event) -> None:
 
     janitor = Janitor(room.settings, room.stores)
     try:
+        await duties.declare(room)
         await asyncio.gather(
             # Each second, for any worker may have been killed amid an operation.
             _repeat(stopping, LEADER_POLL_S, "settle", janitor.settle),

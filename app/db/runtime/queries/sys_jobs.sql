@@ -27,6 +27,12 @@ WHERE id < :before AND is_outside >= :is_outside AND (:status IS NULL OR status 
   AND (:kind IS NULL OR kind = :kind)
 ORDER BY id DESC LIMIT :limit;
 
+-- name: find_last_result
+-- What the last job of a schedule that had something to say said; nothing when none is kept.
+SELECT result AS value FROM sys_jobs
+WHERE finished_at > 0 AND schedule_id = :schedule_id AND result IS NOT NULL
+ORDER BY finished_at DESC LIMIT 1;
+
 -- name: find_next_job
 -- When the program's next job is due, and when the first lease of any ends.
 -- inline: the first entries of two partial indexes
