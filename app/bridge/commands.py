@@ -6,6 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field, JsonValue
 
 from app.bridge import (
+    audit,
     delivery_commands,
     erasure,
     fleet,
@@ -143,6 +144,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "user.deactivate": command(OneUser, _deactivate_user),
     "user.erase": command(OneUser, _erase_user),
     "lock": command(OneUser, _lock),
+    **audit.COMMANDS,
     **fleet.COMMANDS,
     **half_done.COMMANDS,
     **job_commands.COMMANDS,

@@ -1,12 +1,12 @@
-"""`strongroom audit`: the chained record of changes in system.db, checked without the server."""
+"""`strongroom audit`: the chained record of changes in system.db."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from app.cli import supervisor
-from app.cli.terminal import AsJson, Root, show_json, telling_errors, working
+from app.cli import control, supervisor
+from app.cli.terminal import AsJson, Root, confirm, show_json, telling_errors, working
 from app.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def build() -> typer.Typer:
     commands = typer.Typer(help="The record of changes.", no_args_is_help=True)
     commands.command("verify")(verify)
     commands.command("head")(head)
+    commands.command("trim")(trim)
     return commands
 
 
@@ -75,6 +76,28 @@ def head(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - 
         show_json({"head": _head(found)})
     else:
         typer.echo(_in_words(found))
+
+
+def trim(
+    through: Annotated[int, typer.Argument(min=1, help="The last row to remove.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,  # noqa: FBT002 - an option
+    root: Root = None,
+    as_json: AsJson = False,  # noqa: FBT002 - an option
+) -> None:
+    """Remove the oldest rows of the record, for ever; a checkpoint stands for them.
+
+    What is left can still be verified, from a head that was kept before too.
+    """
+    if not yes:
+        confirm(f"Remove the record of changes up to row {through}, for ever?")
+    with telling_errors(as_json=as_json):
+        settings = Settings.load(root=root)
+        with working("Removing", as_json=as_json):
+            answer = control.perform(settings, "audit.trim", {"through": through})
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(f"Rows removed: {answer['removed']}.")
 
 
 def _head(found: "Head | None") -> dict[str, Any] | None:

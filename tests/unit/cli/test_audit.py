@@ -97,3 +97,14 @@ def test_a_root_that_cannot_be_read_exits_with_3(recorded: Terminal) -> None:
     recorded.settings.system_file.unlink()
     assert recorded.run("audit", "verify").exit_code == 3
     assert recorded.answer("audit", "head", code=3)["error"]["code"] == "cannot_start"
+
+
+def test_the_oldest_rows_are_removed_and_the_rest_still_holds(recorded: Terminal) -> None:
+    """A head that was kept before is still found; the last row cannot go."""
+    head = recorded.answer("audit", "head")["head"]
+    assert recorded.answer("audit", "trim", "1", "--yes") == {"removed": 1, "through": 1}
+    found = recorded.answer("audit", "verify", "--head", head["hash"])
+    assert (found["fault"], found["removed"]) == (None, 1)
+    assert recorded.run("audit", "trim", "2", "--yes").stdout == "Rows removed: 1.\n"
+    for beyond in ("1", "99999"):
+        assert recorded.run("audit", "trim", beyond, "--yes").exit_code == 2
