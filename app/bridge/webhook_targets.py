@@ -3,6 +3,10 @@
 A name is resolved once, every address it has is judged, and the one that was judged is the
 one that is connected to: an answer that changes in between changes nothing. The same judge
 sits at a webhook's making, where it can say no in words, and at every try.
+
+A name has one form, the one that is sent: ASCII, with international labels as they were
+encoded. It is never decoded, for a resolver may encode it again by another rule (IDNA 2003
+for 2008), and so ask for another name than the certificate's.
 """
 
 import asyncio
@@ -13,6 +17,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 import httpx
+import idna
 
 from app.errors.inputs import WebhookTargetError, WebhookUrlError
 from app.settings import PORT_MAX
@@ -22,6 +27,9 @@ _RESOLVE_S: Final = 5.0
 _CHARACTERS: Final = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII; not the backslash, which some read as a slash."""
 _PORTS: Final = {"https": 443, "http": 80}
+_NAME: Final = re.compile(r"[a-z0-9._-]+")
+"""Of names that a resolver takes as they are, and of IPv4 addresses however they are written."""
+_ENCODED: Final = "xn--"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -69,11 +77,11 @@ def parse(url: str) -> httpx.URL:
     """Read a webhook's url.
 
     Returns:
-        It, in one form.
+        It, in one form; its host is to be had by `host_of` alone.
 
     Raises:
-        WebhookUrlError: Not https or http, no host, a user, a password, a fragment, characters
-            that no url has, or too long.
+        WebhookUrlError: Not https or http, no host or none that there can be, a user, a
+            password, a fragment, characters that no url has, or too long.
     """
     if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url):
         raise WebhookUrlError
@@ -84,11 +92,33 @@ def parse(url: str) -> httpx.URL:
     # Of the text itself: an empty user or fragment leaves no trace in what is read.
     authority = url.partition("://")[2].partition("/")[0]
     port = read.port if read.port is not None else _PORTS.get(read.scheme, 0)
-    if read.scheme not in _PORTS or not read.host or "@" in authority or "#" in url:
+    if read.scheme not in _PORTS or "@" in authority or "#" in url:
         raise WebhookUrlError
-    if not 0 < port <= PORT_MAX:
+    if not 0 < port <= PORT_MAX or not _is_host(host_of(read)):
         raise WebhookUrlError
     return read
+
+
+def host_of(url: httpx.URL) -> str:
+    """The name or address that is resolved, judged and named to the endpoint; no brackets."""
+    return url.raw_host.decode("ascii")
+
+
+def _is_host(host: str) -> bool:
+    if ":" in host:  # of addresses alone, which were read with the url
+        return True
+    return bool(_NAME.fullmatch(host)) and all(map(_is_label, host.split(".")))
+
+
+def _is_label(label: str) -> bool:
+    """Whether an international label stands for anything; of others the resolver knows."""
+    if not label.startswith(_ENCODED):
+        return True
+    try:
+        idna.ulabel(label)
+    except UnicodeError:
+        return False
+    return True
 
 
 def port_of(url: httpx.URL) -> int:
@@ -168,7 +198,7 @@ async def require_target(text: str, networks: Sequence[str], resolver: Resolve =
     url = parse(text)
     try:
         async with asyncio.timeout(_RESOLVE_S):
-            addresses = await resolver(url.host, port_of(url))
+            addresses = await resolver(host_of(url), port_of(url))
     except OSError:  # a time-out is one
         if url.scheme == "http":
             raise WebhookTargetError from None

@@ -84,7 +84,8 @@ class Sender:
     async def _send(self, message: Message) -> Result:
         try:
             url = webhook_targets.parse(message.url)
-            addresses = await self._resolver(url.host, webhook_targets.port_of(url))
+            host, port = webhook_targets.host_of(url), webhook_targets.port_of(url)
+            addresses = await self._resolver(host, port)
             webhook_targets.require_allowed(url, addresses, self._networks)
         except WebhookTargetError:
             return Result("refused_address")
@@ -107,7 +108,7 @@ class Sender:
                 headers={"host": url.netloc.decode("ascii"), **sent.headers},
                 content=sent.body,
                 # The certificate must be the name's, not the address's.
-                extensions={"sni_hostname": url.raw_host.decode("ascii").strip("[]")},
+                extensions={"sni_hostname": webhook_targets.host_of(url)},
             )
             try:
                 answer = await self._transport().handle_async_request(request)

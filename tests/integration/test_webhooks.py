@@ -140,6 +140,8 @@ def test_a_webhook_of_the_group_is_its_makers_alone(people: People, far: Endpoin
         ("https://user:canary@example.com/", "invalid_webhook_url"),
         ("ftp://example.com/canary", "invalid_webhook_url"),
         ("https://example.com/#canary", "invalid_webhook_url"),
+        ("https://xn--a/canary", "invalid_webhook_url"),
+        ("https://canary.XN--/", "invalid_webhook_url"),
         ("https://10.0.0.1/canary", "webhook_target_refused"),
         ("https://169.254.169.254/canary", "webhook_target_refused"),
         ("https://[::1]/canary", "webhook_target_refused"),

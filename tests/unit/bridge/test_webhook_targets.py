@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from app.bridge import webhook_targets
 from app.bridge.webhook_targets import Resolve, is_allowed, require_target
+from app.db.runtime.rows import SubscriberRow
 from app.errors.inputs import InvalidInputError, WebhookTargetError, WebhookUrlError
+from app.runtime.subscriptions import connection_of
 
 PUBLIC = ["8.8.8.8", "1.1.1.1", "192.0.1.1", "172.32.0.1", "2606:4700::1111", "2a00:1450::5"]
 PRIVATE = [
@@ -122,6 +124,15 @@ def test_nothing_is_reached_that_the_standard_library_calls_private(
         "https://exämple.com/",
         "https://[::1/",
         "https://[fe80::1%25eth0]/",
+        "https://xn--a/",
+        "https://xn--/",
+        "https://XN--a/x",
+        "https://hooks.xn--a.example:8443/",
+        "https://xn--" + "9" * 59 + "/",
+        "https://exa%6dple.com/",
+        "https://%00/",
+        "https://127.0.0.1%2f.example.com/",
+        "https://a,b/",
         "https://example.com/" + "x" * 2048,
     ],
 )
@@ -181,6 +192,51 @@ def test_this_box_is_refused_under_every_name(host: str) -> None:
     """As its own resolver understands them."""
     with pytest.raises(InvalidInputError):
         asyncio.run(require_target(f"https://{host}/", ()))
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "kept"),
+    [
+        # IDNA 2003 would make `strasse.example` of what this stands for: another's name.
+        ("https://XN--strae-oqa.example/x", "xn--strae-oqa.example", "xn--strae-oqa.example"),
+        ("https://a.xn--strae-oqa.example/x", "a.xn--strae-oqa.example", "a.xn--strae-oqa.example"),
+        ("https://my_app.example./x", "my_app.example.", "my_app.example."),
+        ("https://[2606:4700::1111]/x", "2606:4700::1111", "[2606:4700::1111]"),
+    ],
+)
+def test_a_name_has_one_form(url: str, host: str, kept: str) -> None:
+    """What is resolved is what is sent, and what is kept; no name is decoded on the way."""
+    asked: list[str] = []
+
+    async def resolver(name: str, _port: int) -> Sequence[str]:
+        asked.append(name)
+        return ["8.8.8.8"]
+
+    found = asyncio.run(require_target(url, (), resolver))
+    assert found == f"https://{kept}/x"
+    assert asked == [host]
+    assert webhook_targets.host_of(webhook_targets.parse(found)) == host
+
+
+_LABEL = st.text("ab19-_%.@:[]!~xn\\", max_size=12) | st.text(st.characters(max_codepoint=0x17F))
+_HOSTS = st.lists(st.tuples(st.sampled_from(["", "xn--", "XN--"]), _LABEL), min_size=1, max_size=3)
+
+
+@given(host=_HOSTS, port=st.sampled_from(["", ":", ":1", ":65536", ":x"]), rest=st.text(max_size=8))
+def test_every_text_is_read_or_refused(host: list[tuple[str, str]], port: str, rest: str) -> None:
+    """In one way; what is read names one host to the resolver, the endpoint and the breaker."""
+    text = f"https://{'.'.join(start + end for start, end in host)}{port}/{rest}"
+    try:
+        url = webhook_targets.parse(text)
+    except WebhookUrlError:
+        return
+    name = webhook_targets.host_of(url)
+    assert webhook_targets.parse(str(url)) == url
+    assert url.netloc.decode() in {name, f"[{name}]"} | {
+        f"{each}:{webhook_targets.port_of(url)}" for each in (name, f"[{name}]")
+    }
+    connection = connection_of(SubscriberRow("id", None, str(url)))
+    assert connection.removeprefix("https://").rpartition(":")[0].strip("[]") == name
 
 
 def test_a_name_that_cannot_be_is_unknown() -> None:

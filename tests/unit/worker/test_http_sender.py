@@ -156,7 +156,8 @@ def test_an_address_that_is_not_allowed_is_never_connected_to(
     """Judged at each try, whatever was true when the webhook was made."""
     assert send(far.url(), networks) == Result("refused_address")
     assert send(far.url(host="localhost"), networks) == Result("refused_address")
-    assert send(f"https://{HOST}:{far.port}/#x", networks) == Result("refused_url")
+    for url in (f"https://{HOST}:{far.port}/#x", "https://xn--a/"):
+        assert send(url, networks) == Result("refused_url")
     assert not far.received
 
 
@@ -172,6 +173,24 @@ def test_the_address_that_was_judged_is_the_one_connected_to(far: Endpoint) -> N
     assert send(url, resolver=changing) == Result(None, 204)
     assert asked == ["far.example"]
     assert far.received[0].headers["host"] == f"far.example:{far.port}"
+
+
+def test_an_international_name_is_the_same_to_everybody(authority: trustme.CA) -> None:
+    """Resolver, endpoint, and whoever checks the certificate are told the encoded name."""
+    asked: list[str] = []
+    named_to: list[str | None] = []
+
+    async def resolver(host: str, _port: int) -> Sequence[str]:
+        asked.append(host)
+        return [HOST]
+
+    served, name = _served(authority, "xn--strae-oqa.example"), "xn--strae-oqa.example"
+    served.sni_callback = lambda _socket, asked_for, _context: named_to.append(asked_for)
+    with endpoint(served) as far:
+        url = far.url(host=name)
+        assert send(url, trust=_trusting(authority), resolver=resolver) == Result(None, 204)
+        assert far.received[0].headers["host"] == f"{name}:{far.port}"
+    assert asked == named_to == [name]
 
 
 def test_a_dead_address_is_passed_over_for_a_live_one(far: Endpoint) -> None:
