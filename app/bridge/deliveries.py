@@ -41,16 +41,28 @@ def policy_of(settings: Settings) -> Policy:
     )
 
 
-def kept_secret(room: Strongroom, webhook_id: str, secret: bytes, *, is_group: bool) -> bytes:
-    """A webhook's secret as its store keeps it: sealed where the file is not under a key."""
-    if not is_group:
+def kept_secret(room: Strongroom, webhook_id: str, secret: bytes, *, is_under_key: bool) -> bytes:
+    """A webhook's secret as its store keeps it.
+
+    Args:
+        room: The service.
+        webhook_id: To which a sealed one is bound.
+        secret: As it signs.
+        is_under_key: Whether the store's file is encrypted.
+
+    Returns:
+        As it is in an encrypted file; in any other sealed under the instance key, which no
+        copy of the file has.
+    """
+    if is_under_key:
         return secret
     key = room.instance_key.secrets
     return envelope.seal(key, secret, table=_TABLE, column=_COLUMN, row_id=webhook_id)
 
 
-def _secret(room: Strongroom, webhook_id: str, kept: bytes, *, is_group: bool) -> bytes:
-    if not is_group:
+def _secret(room: Strongroom, webhook_id: str, kept: bytes) -> bytes:
+    # Its length tells: a seal is longer.
+    if len(kept) == signatures.SECRET_BYTES:
         return kept
     key = room.instance_key.secrets
     try:
@@ -103,7 +115,7 @@ def message_of(room: Strongroom, claimed: Claimed, *, is_group: bool) -> Message
     kept = [target.secret]
     if target.old_secret_until is not None and target.old_secret_until > now:
         kept.append(target.old_secret)
-    keys = [_secret(room, target.id, each, is_group=is_group) for each in kept if each is not None]
+    keys = [_secret(room, target.id, each) for each in kept if each is not None]
     headers = {
         "content-type": "application/json",
         "user-agent": "Strongroom",

@@ -19,11 +19,16 @@ from app.ids import new_uuid7
 from app.runtime import delivery_list, subscriptions
 from app.runtime.delivery_list import Delivery
 from app.runtime.subscriptions import NewWebhook, Webhook
+from app.runtime.versions import require_version
 
 Home = Literal["own", "group"]
 _HOUR_MS: Final = 3_600_000
 Match = frozenset[int] | None
 """The versions of which one must stand; None for any."""
+
+
+def _is_under_key(caller: Caller, home: Home) -> bool:
+    return home == "own" and caller.account.encrypted
 
 
 async def add(
@@ -45,7 +50,7 @@ async def add(
     url = await webhook_targets.require_target(new.url, room.settings.webhook_networks)
     new = NewWebhook(url, new.event_types, new.include_content, new.description)
     webhook_id, secret = new_uuid7(room.clock()), signatures.new_secret()
-    kept = kept_secret(room, webhook_id, secret, is_group=home == "group")
+    kept = kept_secret(room, webhook_id, secret, is_under_key=_is_under_key(caller, home))
     most = room.settings.webhooks_max
 
     def write(tx: OwnerTransactor) -> Webhook:
@@ -129,7 +134,7 @@ async def renew_secret(  # noqa: PLR0913, PLR0917 - who, where and which
         VersionConflictError: Another version stands.
     """
     secret = signatures.new_secret()
-    kept = kept_secret(room, webhook_id, secret, is_group=home == "group")
+    kept = kept_secret(room, webhook_id, secret, is_under_key=_is_under_key(caller, home))
     until_ms = room.clock() + room.settings.webhook_secret_hours * _HOUR_MS
 
     def write(tx: OwnerTransactor) -> Webhook:
@@ -181,7 +186,13 @@ async def list_deliveries(  # noqa: PLR0913, PLR0917 - who, where, which, and wh
 
 
 async def retry(  # noqa: PLR0913, PLR0917 - who, where and which
-    room: Strongroom, caller: Caller, call: Call, home: Home, webhook_id: str, delivery_id: str
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    home: Home,
+    webhook_id: str,
+    delivery_id: str,
+    match: Match,
 ) -> Delivery:
     """Have one delivery tried again at once, from the beginning.
 
@@ -191,6 +202,7 @@ async def retry(  # noqa: PLR0913, PLR0917 - who, where and which
     Raises:
         NotFoundError: There is none, or it is another's.
         ConflictError: It was taken, is under way, or waits for its first try.
+        VersionConflictError: Another version stands.
     """
 
     def find(reader: OwnerReader) -> Delivery:
@@ -201,7 +213,7 @@ async def retry(  # noqa: PLR0913, PLR0917 - who, where and which
         return found
 
     def write(tx: OwnerTransactor) -> Delivery:
-        find(tx)
+        require_version(find(tx).version, match)
         delivery_list.retry(tx, delivery_id)
         return find(tx)
 

@@ -1,7 +1,7 @@
 """Who is told of events: webhooks, and parts of the program itself.
 
-A webhook's secret is kept as its caller gives it: as it is in a member's own store, which is
-under their key, and sealed in the group's.
+A webhook's secret is kept as its caller gives it: as it is in a file that is under a key, and
+sealed in any other.
 """
 
 import json

@@ -85,7 +85,7 @@ CREATE TABLE sys_subscriptions (
   kind TEXT NOT NULL CHECK (kind IN ('webhook', 'internal')),
   name TEXT UNIQUE,                -- of a part of the program; NULL for a webhook
   url TEXT,                        -- of a webhook; NULL for a part of the program
-  secret BLOB,                     -- signs what a webhook is sent; in the group's store sealed
+  secret BLOB,                     -- signs what a webhook is sent; sealed unless the file is under a key
   old_secret BLOB,                 -- signs as well until its time; NULL when there is none
   old_secret_until INTEGER,        -- unix milliseconds UTC
   event_types TEXT NOT NULL CHECK (json_valid(event_types)), -- array of names or GLOB patterns

@@ -1,6 +1,7 @@
 """What is owed is sent: at once, in order, bounded, given back, and to nobody who may not know."""
 
 import asyncio
+import base64
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from app import telemetry
+from app.bridge import deliveries as words
 from app.bridge import members, signin, webhooks
 from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
@@ -17,11 +19,12 @@ from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.runtime import statements as sql
 from app.db.triggers import DEPTH_MAX
+from app.errors.stores import StoreDamagedError
 from app.owner import notes as owner_notes
 from app.owner import reports
 from app.owner.notes import Condition
 from app.owner.reports import NewReport
-from app.runtime import deliveries
+from app.runtime import deliveries, subscriptions
 from app.worker.http_sender import Sender
 from tests.support.endpoint import Endpoint, endpoint
 from tests.support.post_office import (
@@ -62,9 +65,11 @@ async def own_store(room: Strongroom, caller: Caller) -> OwnerStore:
     return store
 
 
-async def signed_in(room: Strongroom, username: str = "ana", role_id: str = "member") -> Caller:
+async def signed_in(
+    room: Strongroom, username: str = "ana", role_id: str = "member", *, encrypted: bool = True
+) -> Caller:
     """A new member, whose store is open."""
-    await add(room, username, role_id)
+    await add(room, username, role_id, encrypted=encrypted)
     caller = await enter(room, username)
     await write_note(room, caller, "before")
     return caller
@@ -119,29 +124,61 @@ def test_what_is_told_is_the_members_choice(office: Rig, far: Endpoint) -> None:
     office.run(main)
 
 
+@pytest.mark.parametrize("place", ["own", "plain", "group"])
 def test_the_old_secret_signs_beside_the_new_one_for_a_day(
-    make_rig: Callable[..., Rig], far: Endpoint
+    make_rig: Callable[..., Rig], far: Endpoint, place: str
 ) -> None:
-    """In the group's store both are sealed."""
+    """Where the file is not under a key, neither is in it but under a seal."""
     rig = make_rig(**CHOSEN)
     rig.clock.now_ms = system_clock()
+    home: webhooks.Home = "group" if place == "group" else "own"
 
     async def main(room: Strongroom) -> None:
-        ana = await signed_in(room)
-        webhook_id, old = await add_webhook(room, ana, far, "group")
-        _, new = await webhooks.renew_secret(room, ana, CALL, "group", webhook_id, None)
+        ana = await signed_in(room, encrypted=place != "plain")
+        webhook_id, old = await add_webhook(room, ana, far, home)
+        _, new = await webhooks.renew_secret(room, ana, CALL, home, webhook_id, None)
+        store = room.stores.group if place == "group" else await own_store(room, ana)
         async with delivering(room):
-            await write(room.stores.group, "plan.md")
+            await write(store, "plan.md")
             await until(lambda: len(far.received) == 1)
             for secret in (old, new):
                 assert far.received[0].verified(secret)
             rig.clock.advance(86_400_001)
-            await write(room.stores.group, "plan.md", "y")
+            await write(store, "plan.md", "y")
             await until(lambda: len(far.received) == 2)
         assert far.received[0].headers["webhook-signature"].count("v1,") == 2
         assert far.received[1].headers["webhook-signature"].count("v1,") == 1
+        files = [path for path in room.settings.database.rglob("*") if path.is_file()]
+        on_disk = b"".join(path.read_bytes() for path in files)
+        for secret in (old, new):
+            assert base64.b64decode(secret.removeprefix("whsec_")) not in on_disk
 
     rig.run(main)
+
+
+def test_a_seal_that_was_moved_signs_nothing(
+    office: Rig, far: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a fault of ours, and a failed try."""
+    told: list[BaseException] = []
+    monkeypatch.setattr(telemetry, "unexpected", lambda _where, error: told.append(error))
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        webhook_id, _ = await add_webhook(room, ana, far, "group")
+        moved = words.kept_secret(room, "another", b"s" * 32, is_under_key=False)
+        group = room.stores.group
+        await group.write(
+            lambda tx: subscriptions.set_secret(tx, webhook_id, ana.user_id, moved, 0, None), ACTOR
+        )
+        async with delivering(room):
+            await write(group, "plan.md")
+            [row] = await settled(group, "retry")
+        assert row.last_failure == "internal"
+        assert not far.received
+
+    office.run(main)
+    assert [type(error) for error in told] == [StoreDamagedError]
 
 
 def test_nobody_is_told_what_they_may_not_see(office: Rig, far: Endpoint) -> None:
