@@ -176,8 +176,8 @@ class Settings(BaseSettings):
     delivery_look_s: float = Field(default=10.0, gt=0)
     """Seconds between two looks at a member's store, for what another process left."""
     deliveries_at_once: int = Field(default=16, ge=1)
-    """Deliveries that a worker sends at the same time."""
-    deliveries_per_connection: int = Field(default=4, ge=1)
+    """Deliveries that a worker sends at the same time; the last of them are for who has none."""
+    deliveries_per_subscriber: int = Field(default=4, ge=1)
     """Of these, most to one subscriber, so that a slow one holds up no other."""
     delivery_timeout_s: float = Field(default=10.0, gt=0)
     """Seconds that one try of a delivery may take in all."""

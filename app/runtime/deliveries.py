@@ -94,7 +94,7 @@ def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[D
     Args:
         reader: Of the store.
         most: Of one subscriber.
-        busy: Connections that are to be passed over.
+        busy: Subscribers, by id, that are to be passed over.
 
     Returns:
         What is due, of each subscriber the longest due first.
@@ -105,12 +105,13 @@ def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[D
     pausing = {name for name, row in open_ones.items() if not breakers.may_probe(row, now)}
     for connection in open_ones.keys() - pausing:
         probe = reader.one(sql.FIND_PROBE, connection=connection)
-        if probe is not None and probe.next_attempt_at <= now and connection not in busy:
-            due.append(Due(probe.id, probe.subscription_id, connection, is_blocked=False))
+        if probe is None or probe.next_attempt_at > now or probe.subscription_id in busy:
+            continue
+        due.append(Due(probe.id, probe.subscription_id, connection, is_blocked=False))
     for subscriber in reader.all(sql.LIST_SUBSCRIBERS):
         connection = connection_of(subscriber)
         is_blocked = connection in pausing
-        if connection in busy and not is_blocked:
+        if subscriber.id in busy and not is_blocked:
             continue
         limit = _HOLD_MAX if is_blocked else most
         found = reader.all(sql.LIST_DUE, subscription_id=subscriber.id, now=now, limit=limit)

@@ -1,9 +1,11 @@
 """Tells subscribers of events, in every store that this process can work in.
 
 A store is glanced at each second, and at once where its bell rang; what is due is claimed
-row by row and sent at the same time, a few of each connection, so that a slow endpoint holds
-up nobody else. Between claim and mark nothing is held but the row's lease. What is broken
-off from our side, by a lock or a stop, is given back and does not count as a try.
+row by row and sent at the same time, a few of each subscriber, so that a slow one holds up
+nobody else, not at its own host either: whose turn was longest ago is first, and the fewer
+places are left, the fewer one may have. Between claim and mark nothing is held but the row's
+lease. What is broken off from our side, by a lock or a stop, is given back and does not
+count as a try.
 """
 
 import asyncio
@@ -61,11 +63,13 @@ class _Desk:
     looked_at: float = 0.0
     """Monotonic seconds of the last look."""
     is_leaving: bool = False
+    turns: dict[str, int] = field(default_factory=dict)
+    """When each subscriber was last told of something, as a count of tries."""
     bell: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def busy(self) -> Counter[str]:
-        """How many are under way, by connection."""
-        return Counter(claimed.connection for claimed in self.sending.values())
+        """How many are under way, by subscriber."""
+        return Counter(claimed.target.id for claimed in self.sending.values())
 
 
 class Deliveries:
@@ -102,6 +106,7 @@ class Deliveries:
         self._is_declared = False
         self._polled_at = -settings.delivery_poll_s
         self._told_of_depth: set[str] = set()
+        self._count = 0
         self._group = self._add(room.stores.group, is_group=True)
         self._members = {
             user_id: self._add(unlocked.store, is_group=False)
@@ -217,13 +222,13 @@ class Deliveries:
         reserved = 0
         try:
             desk.looked_at = time.monotonic()
-            most = self._room.settings.deliveries_per_connection
+            most = self._room.settings.deliveries_per_subscriber
             busy = desk.busy()
             full = [name for name, count in busy.items() if count >= most]
             due = await desk.store.watch(lambda reader: deliveries.look(reader, most, full))
             if not await flags.is_on(self._room, "webhooks"):
                 due = [each for each in due if each.connection.startswith(INTERNAL)]
-            wanted, reserved = self._fitting(due, busy, most)
+            wanted, reserved = self._fitting(desk, due, busy)
             if wanted:
                 claims = await desk.store.write(
                     lambda tx: deliveries.claim(tx, wanted, self._owner, self._policy), _ACTOR
@@ -245,15 +250,15 @@ class Deliveries:
             if claims:
                 self._wake.set()
 
-    def _fitting(self, due: list[Due], busy: Counter[str], most: int) -> tuple[list[Due], int]:
+    def _fitting(self, desk: _Desk, due: list[Due], busy: Counter[str]) -> tuple[list[Due], int]:
         """What there is room for, and how much of it that takes; what must be held needs none."""
-        fitting: list[Due] = []
-        free = self._free
-        for each in due:
-            if each.is_blocked:
-                fitting.append(each)
-            elif self._free > 0 and busy[each.connection] < most:
-                busy[each.connection] += 1
+        fitting = [each for each in due if each.is_blocked]
+        most, free = self._room.settings.deliveries_per_subscriber, self._free
+        waiting = (each for each in due if not each.is_blocked)
+        for each in sorted(waiting, key=lambda one: desk.turns.get(one.subscription_id, 0)):
+            # So that one alone never takes the last place, nor a few slow ones the last few.
+            if busy[each.subscription_id] < min(most, self._free):
+                busy[each.subscription_id] += 1
                 self._free -= 1
                 fitting.append(each)
         return fitting, free - self._free
@@ -274,6 +279,8 @@ class Deliveries:
     def _begin(self, desk: _Desk, claimed: Claimed) -> None:
         task = asyncio.create_task(self._tell(desk, claimed))
         desk.sending[task] = claimed
+        self._count += 1
+        desk.turns[claimed.target.id] = self._count
         task.add_done_callback(lambda done: self._end(desk, done))
 
     def _end(self, desk: _Desk, task: asyncio.Task[None]) -> None:

@@ -50,9 +50,10 @@ async def add_webhook(  # noqa: PLR0913 - each is one column
     types: Sequence[str] = NOTES,
     *,
     include_content: bool = False,
+    path: str = "/hook",
 ) -> tuple[str, str]:
     """Make one that leads to an endpoint; its id and secret."""
-    new = NewWebhook(far.url(), types, include_content, description=None)
+    new = NewWebhook(far.url(path), types, include_content, description=None)
     row, secret = await webhooks.add(room, caller, CALL, home, new)
     return row.id, secret
 

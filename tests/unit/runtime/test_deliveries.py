@@ -445,15 +445,14 @@ def test_one_that_goes_off_between_look_and_claim_is_not_tried(store: OwnerFile)
         assert deliveries.claim(tx, due, "w", POLICY) == []
 
 
-def test_a_busy_connection_is_passed_over(store: OwnerFile) -> None:
-    """And each has as many as are asked for."""
-    add_webhook(store)
-    add_webhook(store, url="https://other.example/")
+def test_a_busy_subscriber_is_passed_over(store: OwnerFile) -> None:
+    """Its neighbour at the same host is not; and each has as many as are asked for."""
+    busy, quick = add_webhook(store), add_webhook(store)
     for name in "abc":
         change(store, f"{name}.md")
     assert len(deliveries.look(store.reader, 2)) == 4
-    due = deliveries.look(store.reader, 2, {CONNECTION})
-    assert {each.connection for each in due} == {"https://other.example:443"}
+    due = deliveries.look(store.reader, 2, {busy})
+    assert [each.subscription_id for each in due] == [quick] * 2
 
 
 # -- breakers ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from app.owner import notes as owner_notes
 from app.owner import reports
 from app.owner.notes import Condition
 from app.owner.reports import NewReport
+from app.registry import flags as registry_flags
 from app.runtime import deliveries, subscriptions
 from app.worker.http_sender import Sender
 from tests.support.endpoint import Endpoint, endpoint
@@ -261,26 +262,130 @@ def test_an_endpoint_that_is_gone_switches_its_webhook_off(office: Rig, far: End
     office.run(main)
 
 
-def test_a_slow_endpoint_holds_up_nobody_else(make_rig: Callable[..., Rig], far: Endpoint) -> None:
-    """It has as many tries at once as one connection may, and the others go by."""
-    rig = make_rig(**CHOSEN | {"deliveries_at_once": 3, "deliveries_per_connection": 2})
+@pytest.mark.parametrize("is_far", [False, True])
+def test_a_slow_subscriber_holds_up_nobody_else(
+    make_rig: Callable[..., Rig],
+    far: Endpoint,
+    is_far: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """At another host or at its own: it has as many tries at once as one may, the others go by."""
+    rig = make_rig(**CHOSEN | {"deliveries_at_once": 4, "deliveries_per_subscriber": 2})
 
     async def main(room: Strongroom) -> None:
         ana = await signed_in(room)
         store = await own_store(room, ana)
-        with endpoint() as slow:
-            slow.answer = lambda _received: "hang"
-            await add_webhook(room, ana, slow)
+        with contextlib.ExitStack() as stack:
+            other = stack.enter_context(endpoint()) if is_far else far
+            other.answer = far.answer = lambda got: "hang" if got.path == "/slow" else 204
+            await add_webhook(room, ana, other, path="/slow")
             await add_webhook(room, ana, far)
             async with delivering(room):
                 for number in range(6):
                     await write(store, f"{number}.md")
-                await until(lambda: len(far.received) == 6)
-                assert len(slow.received) <= 2
-            slow.ending.set()
-        assert len(set(far.ids())) == 6
+                await until(lambda: paths(far).count("/hook") == 6)
+                assert paths(other).count("/slow") <= 2
+            other.ending.set()
+        assert len({each.id for each in far.received if each.path == "/hook"}) == 6
 
     rig.run(main)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "each", "slow_ones", "tries"),
+    [(2, 4, 1, 1), (4, 4, 1, 2), (8, 3, 3, 7)],
+)
+def test_the_last_places_are_for_who_has_none(  # noqa: PLR0913, PLR0917 - parameters
+    make_rig: Callable[..., Rig],
+    far: Endpoint,
+    at_once: int,
+    each: int,
+    slow_ones: int,
+    tries: int,
+) -> None:
+    """However the operator chose, one slow subscriber, or a few, leave room for a quick one."""
+    chosen = {"deliveries_at_once": at_once, "deliveries_per_subscriber": each}
+    rig = make_rig(**CHOSEN | chosen)
+    far.answer = lambda got: "hang" if got.path == "/slow" else 204
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        for _ in range(slow_ones):
+            await add_webhook(room, ana, far, path="/slow")
+        for number in range(4):
+            await write(store, f"{number}.md")
+        async with delivering(room):
+            await until(lambda: paths(far).count("/slow") >= tries)
+            await add_webhook(room, ana, far)
+            await write(store, "quick.md")
+            await until(lambda: "/hook" in paths(far))
+            assert await _nothing_moves(far)
+        far.ending.set()
+        assert paths(far).count("/slow") == tries
+
+    rig.run(main)
+
+
+def test_who_waited_longest_is_told_first(make_rig: Callable[..., Rig], far: Endpoint) -> None:
+    """With one place only, two subscribers with much to be told take turns."""
+    rig = make_rig(**CHOSEN | {"deliveries_at_once": 1})
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        for path in ("/a", "/b"):
+            await add_webhook(room, ana, far, path=path)
+        for number in range(3):
+            await write(store, f"{number}.md")
+        async with delivering(room):
+            await settled(store, "succeeded")
+        turns = paths(far)
+        assert [set(turns[at : at + 2]) for at in (0, 2, 4)] == [{"/a", "/b"}] * 3
+
+    rig.run(main)
+
+
+def paths(far: Endpoint) -> list[str]:
+    """Of what came, in the order of its coming."""
+    return [each.path for each in far.received]
+
+
+def test_no_webhook_is_sent_while_the_flag_is_off(office: Rig, far: Endpoint) -> None:
+    """What it is owed waits and spends no try; parts of the program are told; on goes on."""
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        store = await own_store(room, ana)
+        part = Part(store, types=("memory_doc.*",))
+        await add_webhook(room, ana, far)
+        await add_webhook(room, ana, far, "group")
+        async with delivering(room, [part.subscriber]):
+            await declared(room.stores.group)
+            await _turn(room, is_on=False)
+            await write_note(room, ana)
+            await write(room.stores.group, "plan.md")
+            await until(lambda: len(part.told) == 1)
+            assert await _nothing_moves(far)
+            assert not far.received
+            owed = await all_of(store) + await all_of(room.stores.group)
+            waiting = [row for row in owed if row.kind == "webhook"]
+            assert {(row.status, row.attempts) for row in waiting} == {("pending", 0)}
+            await _turn(room, is_on=True)
+            await settled(store, "succeeded")
+            await settled(room.stores.group, "succeeded")
+            await _turn(room, is_on=False)
+            await write_note(room, ana, "more")
+            assert await _nothing_moves(far)
+        assert set(far.ids()) >= {row.id for row in waiting}
+
+    office.run(main)
+
+
+async def _turn(room: Strongroom, *, is_on: bool) -> None:
+    """Turn the flag."""
+    await room.stores.registry.write(
+        lambda tx: registry_flags.set_value(tx, "webhooks", value=is_on, operator="box"), ACTOR
+    )
 
 
 def test_a_lock_breaks_off_and_gives_back(office: Rig, far: Endpoint) -> None:
