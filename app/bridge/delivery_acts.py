@@ -11,6 +11,7 @@ from app.db.runtime.store import Once
 from app.runtime import breakers, delivery_list, operator_actions
 from app.runtime.breakers import Breaker
 from app.runtime.delivery_list import Delivery
+from app.runtime.versions import Match, require_version
 
 Act = Literal["retry", "cancel", "release"]
 _ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
@@ -27,6 +28,7 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     operator: str,
     actor: Actor,
     once: Once | None = None,
+    match: Match = None,
 ) -> Delivery:
     """Do one thing to a delivery, and record that, with its state as it was.
 
@@ -36,10 +38,12 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     Raises:
         NotFoundError: There is none.
         ConflictError: Its state stands against it.
+        VersionConflictError: It stands at another version than was asked for.
     """
 
     def write(tx: OwnerTransactor) -> Delivery:
         before = delivery_list.get(tx, delivery_id)
+        require_version(before.version, match)
         _ACTS[name](tx, delivery_id)
         state: dict[str, str | int | None] = {
             "status": before.status,
@@ -54,13 +58,13 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     return await store.write(write, actor, once=once)
 
 
-async def act_of(
-    room: Strongroom, caller: Caller, call: Call, name: Act, delivery_id: str
+async def act_of(  # noqa: PLR0913, PLR0917 - who, what, on which, if
+    room: Strongroom, caller: Caller, call: Call, name: Act, delivery_id: str, match: Match
 ) -> Delivery:
     """The same, on a delivery of the group's store, by an administrator's call."""
     call = call.judged(lambda reader: delivery_list.get(reader, delivery_id))
     group, actor = room.stores.group, caller.actor(call)
-    return await act(group, name, delivery_id, caller.user_id, actor, call.once)
+    return await act(group, name, delivery_id, caller.user_id, actor, call.once, match)
 
 
 async def reset(

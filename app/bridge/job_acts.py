@@ -12,6 +12,7 @@ from app.db.runtime.store import Once
 from app.errors.stores import StoreLockedError
 from app.runtime import jobs, operator_actions
 from app.runtime.jobs import Job, JobSummary
+from app.runtime.versions import Match, require_version
 
 Act = Literal["retry", "cancel", "purge"]
 _ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
@@ -52,6 +53,7 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     operator: str,
     actor: Actor,
     once: Once | None = None,
+    match: Match = None,
 ) -> Job:
     """Do one thing to a job, and record that, with its state as it was.
 
@@ -61,10 +63,12 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     Raises:
         NotFoundError: There is no such job.
         ConflictError: Its state stands against it.
+        VersionConflictError: It stands at another version than was asked for.
     """
 
     def write(tx: OwnerTransactor) -> Job:
         before = jobs.get(tx, job_id)
+        require_version(before.version, match)
         _ACTS[name](tx, job_id)
         state: dict[str, str | int | None] = {
             "status": before.status,
@@ -79,11 +83,14 @@ async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
     return await store.write(write, actor, once=once)
 
 
-async def act_of(room: Strongroom, caller: Caller, call: Call, name: Act, job_id: str) -> Job:
+async def act_of(  # noqa: PLR0913, PLR0917 - who, what, on which, if
+    room: Strongroom, caller: Caller, call: Call, name: Act, job_id: str, match: Match
+) -> Job:
     """The same, on a job of the group's store, by an administrator's call."""
     if name != "purge":
         call = call.judged(lambda reader: jobs.get(reader, job_id))
-    return await act(room.stores.group, name, job_id, caller.user_id, caller.actor(call), call.once)
+    group, actor = room.stores.group, caller.actor(call)
+    return await act(group, name, job_id, caller.user_id, actor, call.once, match)
 
 
 async def list_page(

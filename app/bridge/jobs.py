@@ -1,6 +1,5 @@
 """Jobs of programs outside: enqueued, claimed and settled, in one's own store or the group's."""
 
-import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable
@@ -8,26 +7,21 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from app import metrics
-from app.bridge import flags
-from app.bridge.access import authenticate, with_own
+from app.bridge.access import require_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
-from app.db.bell import heard
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.errors.callers import NotFoundError, NotPermittedError
 from app.errors.inputs import InvalidInputError, PayloadTooLargeError
 from app.registry import roles
-from app.runtime import due, jobs
-from app.runtime.jobs import Claim, Job, JobSummary, Json, Terms
+from app.runtime import jobs
+from app.runtime.jobs import Job, JobSummary, Json, Terms
+from app.runtime.versions import Match, require_version
 from app.settings import Settings
 
 T = TypeVar("T")
 Home = Literal["own", "group"]
-_LOOK_S: Final = 1.0
-"""Seconds after which one who waits looks again though no bell rang: for other processes."""
-_PAUSE_S: Final = 0.01
-"""So that a job which others always take first makes no busy loop."""
 _RANDOM: Final = secrets.SystemRandom().random
 
 
@@ -52,6 +46,11 @@ class NewJob:
     timeout_s: int | None = None
     priority: int = 0
 
+    @property
+    def size_bytes(self) -> int:
+        """About what it adds to a store."""
+        return len(f"{self.kind}{self.dedupe_key or ''}".encode()) + _size(self.payload)
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -60,14 +59,21 @@ class Held:
     home: Home
     job_id: str
     generation: int | None
+    match: Match = None
+    """The versions of which one must stand."""
 
 
-def _require_home(caller: Caller, home: Home) -> None:
+def require_home(caller: Caller, home: Home) -> None:
+    """Refuse the group's jobs to whoever is no administrator.
+
+    Raises:
+        NotPermittedError: It is the group's, and they are none.
+    """
     if home == "group" and caller.role_id != roles.ADMIN:
         raise NotPermittedError
 
 
-async def _within(
+async def within(
     room: Strongroom,
     caller: Caller,
     call: Call,
@@ -82,23 +88,43 @@ async def _within(
     Raises:
         NotPermittedError: The group's jobs are for administrators.
     """
-    _require_home(caller, home)
+    require_home(caller, home)
     if home == "group":
         return await work(room.stores.group)
     return await with_own(room, caller, call, work)
 
 
-async def _write(
-    room: Strongroom, caller: Caller, call: Call, home: Home, work: Callable[[OwnerTransactor], T]
+async def write(  # noqa: PLR0913, PLR0917 - who, where, what, and how much it adds
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    home: Home,
+    work: Callable[[OwnerTransactor], T],
+    adds_bytes: int = 0,
 ) -> T:
+    """Write in one home.
+
+    Returns:
+        What the work returned.
+
+    Raises:
+        NotPermittedError: The group's jobs are for administrators.
+        QuotaExceededError: The caller's own store has no room for what it adds.
+    """
+    if home == "own":
+        await require_quota(room, caller, adds_bytes, call)
     actor = caller.actor(call)
-    return await _within(
+    return await within(
         room, caller, call, home, lambda store: store.write(work, actor, once=call.once)
     )
 
 
+def _size(value: Json) -> int:
+    return len(json.dumps(value).encode())
+
+
 def _require_size(room: Strongroom, value: Json) -> None:
-    if len(json.dumps(value).encode()) > room.settings.job_bytes_max:
+    if _size(value) > room.settings.job_bytes_max:
         raise PayloadTooLargeError
 
 
@@ -113,6 +139,7 @@ async def add(
     Raises:
         InvalidInputError: Its kind is one of the program's own.
         PayloadTooLargeError: Its payload is.
+        QuotaExceededError: The caller's own store has no room for it.
     """
     if new.kind.startswith(jobs.PREFIX):
         raise InvalidInputError
@@ -132,95 +159,9 @@ async def add(
         )
         return jobs.get(tx, job_id), is_new
 
-    made = await _write(room, caller, call, home, enqueue)
+    made = await write(room, caller, call, home, enqueue, new.size_bytes)
     room.reach("job.enqueued")
     return made
-
-
-class Waiting:
-    """Somebody who waits for a job, and may cease to."""
-
-    def __init__(self) -> None:
-        self.news = asyncio.Event()
-        """Set when there may be a job, and when the waiting is over."""
-        self.is_over = False
-        """Whether nobody waits any more: the client went away, or the service ends."""
-
-    def end(self) -> None:
-        """Nobody waits any more."""
-        self.is_over = True
-        self.news.set()
-
-
-async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, and for how long
-    room: Strongroom,
-    caller: Caller,
-    call: Call,
-    home: Home,
-    kinds: list[str],
-    wait_s: float,
-    waiting: Waiting,
-) -> Claim | None:
-    """Take a job that is due, or wait for one.
-
-    Args:
-        room: The service.
-        caller: Whose program.
-        call: The request.
-        home: Where.
-        kinds: Which; none of the program's own is ever found.
-        wait_s: How long to wait for one.
-        waiting: Ends the wait before.
-
-    Returns:
-        The job; None when there was none in time, or nobody waits for it.
-
-    Raises:
-        InvalidInputError: That is too long.
-    """
-    if wait_s > room.settings.job_wait_s:
-        raise InvalidInputError
-    now = asyncio.get_running_loop().time
-    until = now() + wait_s
-
-    async def look(store: OwnerStore) -> Claim | None:
-        with store.bell.calling(waiting.news.set):
-            while not waiting.is_over:
-                due_at = await store.watch(lambda reader: due.next_outside(reader, kinds))
-                due_s = _LOOK_S if due_at is None else (due_at - room.clock()) / 1000
-                if due_s <= 0 and not await flags.is_on(room, "jobs_outside"):
-                    due_s = _LOOK_S
-                if due_s <= 0 and (found := await _take(room, caller, call, store, kinds)):
-                    return found
-                if (left_s := until - now()) <= 0:
-                    return None
-                await heard(waiting.news, min(left_s, _LOOK_S, max(due_s, _PAUSE_S)))
-                # Revoked means now: whoever waited is judged again before anything is theirs.
-                _require_home(await authenticate(room, caller.token), home)
-        return None
-
-    found = await _within(room, caller, call, home, look)
-    if found is not None and waiting.is_over:
-        await give_up(room, caller, call, home, found)
-        return None
-    return found
-
-
-async def _take(
-    room: Strongroom, caller: Caller, call: Call, store: OwnerStore, kinds: list[str]
-) -> Claim | None:
-    terms = terms_of(room.settings)
-    found = await store.write(
-        lambda tx: jobs.claim_outside(tx, kinds, caller.author, terms), caller.actor(call)
-    )
-    if found is not None:
-        room.reach("job.claimed")
-    return found
-
-
-async def give_up(room: Strongroom, caller: Caller, call: Call, home: Home, taken: Claim) -> None:
-    """Give a claim back that reached nobody; the attempt is not charged."""
-    await _write(room, caller, call, home, lambda tx: jobs.release(tx, taken.id, taken.generation))
 
 
 def _outside(reader: OwnerReader, job_id: str) -> Job:
@@ -238,20 +179,21 @@ def _outside(reader: OwnerReader, job_id: str) -> Job:
     return job
 
 
-async def _settle(
+async def _settle(  # noqa: PLR0913, PLR0917 - who, which claim, what, and how much it adds
     room: Strongroom,
     caller: Caller,
     call: Call,
     held: Held,
     work: Callable[[OwnerTransactor], object],
+    adds_bytes: int = 0,
 ) -> Job:
     def act(tx: OwnerTransactor) -> Job:
-        _outside(tx, held.job_id)
+        require_version(_outside(tx, held.job_id).version, held.match)
         work(tx)
         return jobs.get(tx, held.job_id)
 
     call = call.judged(lambda reader: _outside(reader, held.job_id))
-    return await _write(room, caller, call, held.home, act)
+    return await write(room, caller, call, held.home, act, adds_bytes)
 
 
 async def heartbeat(room: Strongroom, caller: Caller, call: Call, held: Held) -> Job:
@@ -263,6 +205,7 @@ async def heartbeat(room: Strongroom, caller: Caller, call: Call, held: Held) ->
     Raises:
         LeaseLostError: It is not the present claim.
         NotFoundError: There is no such job.
+        VersionConflictError: It stands at another version than was asked for.
     """
     terms, generation = terms_of(room.settings), held.generation or 0
     return await _settle(
@@ -280,11 +223,18 @@ async def complete(room: Strongroom, caller: Caller, call: Call, held: Held, res
         LeaseLostError: It is not the present claim.
         NotFoundError: There is no such job.
         PayloadTooLargeError: The result is.
+        QuotaExceededError: The caller's own store has no room for the result.
+        VersionConflictError: It stands at another version than was asked for.
     """
     _require_size(room, result)
-    generation = held.generation or 0
+    generation, adds_bytes = held.generation or 0, 0 if result is None else _size(result)
     job = await _settle(
-        room, caller, call, held, lambda tx: jobs.finish(tx, held.job_id, generation, result)
+        room,
+        caller,
+        call,
+        held,
+        lambda tx: jobs.finish(tx, held.job_id, generation, result),
+        adds_bytes,
     )
     room.reach("job.marked")
     metrics.job_ended(metrics.OUTSIDE, "done")
@@ -302,6 +252,8 @@ async def fail(  # noqa: PLR0913 - who, which claim, and why
     Raises:
         LeaseLostError: It is not the present claim.
         NotFoundError: There is no such job.
+        QuotaExceededError: The caller's own store has no room for the error.
+        VersionConflictError: It stands at another version than was asked for.
     """
     terms, generation = terms_of(room.settings), held.generation or 0
     job = await _settle(
@@ -312,6 +264,7 @@ async def fail(  # noqa: PLR0913 - who, which claim, and why
         lambda tx: jobs.fail(
             tx, held.job_id, generation, error, terms, _RANDOM, is_permanent=is_permanent
         ),
+        len(error.encode()),
     )
     metrics.job_ended(metrics.OUTSIDE, "dead" if job.status == "dead" else "failed")
     return job
@@ -327,6 +280,7 @@ async def cancel(room: Strongroom, caller: Caller, call: Call, held: Held) -> Jo
         JobOverError: It is over already.
         LeaseLostError: There was another claim since the one that is named.
         NotFoundError: There is no such job.
+        VersionConflictError: It stands at another version than was asked for.
     """
     return await _settle(
         room, caller, call, held, lambda tx: jobs.cancel(tx, held.job_id, held.generation)
@@ -335,7 +289,7 @@ async def cancel(room: Strongroom, caller: Caller, call: Call, held: Held) -> Jo
 
 async def get(room: Strongroom, caller: Caller, call: Call, home: Home, job_id: str) -> Job:
     """One job of programs outside."""
-    return await _within(
+    return await within(
         room, caller, call, home, lambda store: store.read(lambda r: _outside(r, job_id))
     )
 
@@ -357,4 +311,4 @@ async def list_page(  # noqa: PLR0913, PLR0917 - who, where, and which page
             reader, before=before, limit=limit, status=status, kind=kind, is_outside=True
         )
 
-    return await _within(room, caller, call, home, lambda store: store.read(read))
+    return await within(room, caller, call, home, lambda store: store.read(read))

@@ -11,7 +11,6 @@ from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.errors.conflicts import VersionConflictError
 from app.errors.inputs import PayloadTooLargeError
 from app.owner import scheduled_jobs
 from app.owner.scheduled_jobs import JobRun, ScheduledJob, Task
@@ -19,6 +18,7 @@ from app.runtime import operator_actions, schedules
 from app.runtime.jobs import Json
 from app.runtime.schedules import CatchUp, Definition, Run, Schedule, Watch
 from app.runtime.timing import Timing
+from app.runtime.versions import Match, require_version
 
 T = TypeVar("T")
 Home = Literal["own", "group"]
@@ -136,9 +136,16 @@ async def read(
     return await _within(room, caller, call, home, lambda store: store.read(work))
 
 
-async def _write(
-    room: Strongroom, caller: Caller, call: Call, home: Home, work: Callable[[OwnerTransactor], T]
+async def _write(  # noqa: PLR0913, PLR0917 - who, where, what, and how much it adds
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    home: Home,
+    work: Callable[[OwnerTransactor], T],
+    adds_bytes: int = 0,
 ) -> T:
+    if home == "own":
+        await require_quota(room, caller, adds_bytes, call)
     actor = caller.actor(call)
     return await _within(
         room, caller, call, home, lambda store: store.write(work, actor, once=call.once)
@@ -202,8 +209,6 @@ async def add(
         QuotaExceededError: The caller's own store has no room for it.
     """
     _require_size(room, new)
-    if home == "own":
-        await require_quota(room, caller, new.size_bytes)
 
     def write(tx: OwnerTransactor) -> Planned:
         schedule_id = tx.new_id()
@@ -212,7 +217,16 @@ async def add(
         _record(tx, "schedule.add", row, home, caller.user_id)
         return made
 
-    return await _write(room, caller, call, home, write)
+    return await _write(room, caller, call, home, write, new.size_bytes)
+
+
+async def _added_bytes(
+    room: Strongroom, caller: Caller, call: Call, home: Home, measure: Callable[[OwnerReader], int]
+) -> int:
+    """How much is added to a member's own store; asked of it only where there is a quota."""
+    if home == "group" or caller.quota_bytes is None:
+        return 0
+    return await read(room, caller, call, home, measure)
 
 
 async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
@@ -222,7 +236,7 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
     home: Home,
     schedule_id: str,
     changes: Mapping[str, Any],
-    match: frozenset[int] | None,
+    match: Match,
 ) -> Planned:
     """Say some of a schedule's fields anew; what says nothing new changes nothing.
 
@@ -235,13 +249,17 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
         InvalidScheduleError: Its timing is none, or is never due.
         InvalidInputError: As `add` says.
         PayloadTooLargeError: What it is for is.
+        QuotaExceededError: The caller's own store has no room for what it adds.
     """
+
+    def growth(reader: OwnerReader) -> int:
+        before = _as_new(get(reader, schedule_id))
+        return max(before.changed(changes).size_bytes - before.size_bytes, 0)
 
     def write(tx: OwnerTransactor) -> Planned:
         _settle_all(tx, room, home, schedule_id)
         present = get(tx, schedule_id)
-        if match is not None and present.schedule.version not in match:
-            raise VersionConflictError(present.schedule.version)
+        require_version(present.schedule.version, match)
         before = _as_new(present)
         new = before.changed(changes)
         if new == before:
@@ -251,20 +269,24 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
         row = schedules.change(tx, present.schedule, new.definition)
         return Planned(row, scheduled_jobs.change(tx, schedule_id, new.task))
 
-    return await _write(room, caller, call, home, write)
+    call = call.judged(lambda reader: get(reader, schedule_id))
+    adds_bytes = await _added_bytes(room, caller, call, home, growth)
+    return await _write(room, caller, call, home, write, adds_bytes)
 
 
-async def remove(
-    room: Strongroom, caller: Caller, call: Call, home: Home, schedule_id: str
+async def remove(  # noqa: PLR0913, PLR0917 - who, where, which, if
+    room: Strongroom, caller: Caller, call: Call, home: Home, schedule_id: str, match: Match
 ) -> None:
     """Take a schedule away, with those of its jobs that nobody runs yet.
 
     Raises:
         NotFoundError: There is none of this id.
+        VersionConflictError: It stands at another version than was asked for.
     """
 
     def write(tx: OwnerTransactor) -> None:
         row = schedules.get(tx, schedule_id)
+        require_version(row.version, match)
         _record(tx, "schedule.remove", row, home, caller.user_id)
         schedules.remove(tx, schedule_id)
         scheduled_jobs.remove(tx, schedule_id)
@@ -272,8 +294,8 @@ async def remove(
     await _write(room, caller, call, home, write)
 
 
-async def run_now(
-    room: Strongroom, caller: Caller, call: Call, home: Home, schedule_id: str
+async def run_now(  # noqa: PLR0913, PLR0917 - who, where, which, if
+    room: Strongroom, caller: Caller, call: Call, home: Home, schedule_id: str, match: Match
 ) -> str:
     """Run a schedule by hand; its ticks stay as they are.
 
@@ -283,13 +305,22 @@ async def run_now(
     Raises:
         NotFoundError: There is none of this id.
         AlreadyRunningError: Its last job is not over.
+        VersionConflictError: It stands at another version than was asked for.
+        QuotaExceededError: The caller's own store has no room for the job.
     """
 
+    def carried(reader: OwnerReader) -> int:
+        return len(schedules.get(reader, schedule_id).payload.encode())
+
     def write(tx: OwnerTransactor) -> str:
-        _record(tx, "schedule.run", schedules.get(tx, schedule_id), home, caller.user_id)
+        row = schedules.get(tx, schedule_id)
+        require_version(row.version, match)
+        _record(tx, "schedule.run", row, home, caller.user_id)
         return schedules.run_now(tx, schedule_id)
 
-    return await _write(room, caller, call, home, write)
+    call = call.judged(lambda reader: schedules.get(reader, schedule_id))
+    adds_bytes = await _added_bytes(room, caller, call, home, carried)
+    return await _write(room, caller, call, home, write, adds_bytes)
 
 
 # -- whoever is at the box ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeGuard
 
 from app.db.registry import statements as sql
-from app.db.registry.rows import FlagChangeRow
+from app.db.registry.rows import FlagChangeRow, FlagRow, FlagValueRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors.callers import NotFoundError
 from app.errors.inputs import InvalidInputError
@@ -63,6 +63,8 @@ class State(NamedTuple):
     value: Value
     changed_at: int | None
     """Unix milliseconds; None while it is the default."""
+    version: int
+    """Of each change another; none comes back when a flag is its default again."""
 
     @property
     def is_default(self) -> bool:
@@ -96,34 +98,35 @@ def get(reader: RegistryReader, name: str) -> State:
     """
     flag = require_declared(name)
     row = reader.one(sql.FIND_FLAG, name=name)
-    return state_of(flag, None if row is None else row.value, row and row.updated_at)
+    return _state(reader, flag, row)
 
 
 def list_all(reader: RegistryReader) -> list[State]:
     """Every declared flag as it stands, by name; rows of flags that are no more are left out."""
     rows = {row.name: row for row in reader.all(sql.LIST_FLAGS)}
-    return [
-        state_of(flag, row and row.value, row and row.updated_at)
-        for name, flag in sorted(FLAGS.items())
-        for row in (rows.get(name),)
-    ]
+    return [_state(reader, flag, rows.get(name)) for name, flag in sorted(FLAGS.items())]
 
 
-def state_of(flag: Flag, text: str | None, changed_at: int | None) -> State:
-    """A flag as its row says; with a value of a type it had once, the default.
+def value_of(flag: Flag, text: str | None) -> Value:
+    """What a flag is.
 
     Args:
         flag: Which.
-        text: The row's JSON; None without a row.
-        changed_at: The row's time.
+        text: Its row's JSON; None without a row.
 
     Returns:
-        The flag and its value.
+        Its value; the default without one, and for one of a type that it had once.
     """
     value = None if text is None else json.loads(text)
-    if not _fits(value, flag):
-        return State(flag, flag.default, None)
-    return State(flag, value, changed_at)
+    return value if _fits(value, flag) else flag.default
+
+
+def _state(reader: RegistryReader, flag: Flag, row: FlagValueRow | FlagRow | None) -> State:
+    count = reader.one(sql.COUNT_FLAG_CHANGES, name=flag.name)
+    version = 1 if count is None else 1 + count.value
+    if row is None or not _fits(json.loads(row.value), flag):
+        return State(flag, flag.default, None, version)
+    return State(flag, value_of(flag, row.value), row.updated_at, version)
 
 
 def set_value(tx: RegistryTransactor, name: str, value: Value, operator: str) -> State:

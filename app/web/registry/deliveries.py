@@ -12,6 +12,7 @@ from app.runtime.breakers import Breaker
 from app.runtime.delivery_list import LAST_ID, Delivery
 from app.web import cursors
 from app.web.answers import OBJECT, as_json
+from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
 from app.web.runtime.webhooks import delivery_item
 from app.web.shapes import Body, Line, PageQuery, page, time_or_none
@@ -54,7 +55,7 @@ def _breaker(row: Breaker) -> dict[str, Any]:
     }
 
 
-_render = as_json(_item)
+_render = as_json(_item, version_of=lambda row: row.version)
 
 
 @router.get("/deliveries")
@@ -70,14 +71,18 @@ async def list_deliveries(
 
 
 @router.get("/deliveries/{delivery_id}")
-async def get_delivery(delivery_id: str, ask: AskDep) -> dict[str, Any]:
+async def get_delivery(delivery_id: str, ask: AskDep, response: Response) -> dict[str, Any]:
     """One of them."""
-    return _item(await bridge.get(ask.room.stores.group, delivery_id))
+    row = await bridge.get(ask.room.stores.group, delivery_id)
+    require_match(ask.request, row.version)
+    response.headers["ETag"] = etag(row.version)
+    return _item(row)
 
 
 async def _act(ask: AskDep, name: Act, delivery_id: str) -> Response:
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.act_of(ask.room, ask.caller, call, name, delivery_id), _render
+        lambda call: bridge.act_of(ask.room, ask.caller, call, name, delivery_id, match), _render
     )
 
 

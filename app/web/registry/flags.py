@@ -12,6 +12,7 @@ from app.registry import flags
 from app.registry.flags import FlagChange, State
 from app.web import cursors
 from app.web.answers import OBJECT, as_json
+from app.web.preconditions import match_of
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import Body, PageQuery, page, time_or_none
 
@@ -32,6 +33,7 @@ def _flag(state: State) -> dict[str, Any]:
         "is_default": state.is_default,
         "about": state.flag.about,
         "changed_at": time_or_none(state.changed_at),
+        "version": state.version,
     }
 
 
@@ -45,6 +47,9 @@ def _change(row: FlagChange) -> dict[str, Any]:
     }
 
 
+_render = as_json(_flag, version_of=lambda state: state.version)
+
+
 @router.get("")
 async def list_flags(ask: AskDep) -> dict[str, Any]:
     """Every flag, by name."""
@@ -55,17 +60,19 @@ async def list_flags(ask: AskDep) -> dict[str, Any]:
 @router.put("/{name}", response_model=OBJECT)
 async def set_flag(name: str, body: FlagBody, ask: AskDep) -> Response:
     """Set a flag; it holds at once, in every process."""
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.set_value(ask.room, ask.caller, call, name, body.value),
-        as_json(_flag),
+        lambda call: bridge.set_value(ask.room, ask.caller, call, name, body.value, match),
+        _render,
     )
 
 
 @router.delete("/{name}", response_model=OBJECT)
 async def unset_flag(name: str, ask: AskDep) -> Response:
     """Have a flag be its default again."""
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.unset(ask.room, ask.caller, call, name), as_json(_flag)
+        lambda call: bridge.unset(ask.room, ask.caller, call, name, match), _render
     )
 
 

@@ -9,8 +9,9 @@ from app.bridge import job_acts as bridge
 from app.bridge.job_acts import Act
 from app.web import cursors
 from app.web.answers import OBJECT, as_json, no_content
+from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
-from app.web.runtime.jobs import Status, summary
+from app.web.runtime.jobs import Status, summary, version_of
 from app.web.shapes import Name, PageQuery
 
 router = APIRouter(route_class=StrictRoute, prefix="/api/admin/jobs")
@@ -27,7 +28,7 @@ def _item(row: Any) -> dict[str, Any]:  # noqa: ANN401 - with or without its pay
     return {**summary(row), "is_outside": bool(row.is_outside)}
 
 
-_render = as_json(_item)
+_render = as_json(_item, version_of=version_of)
 
 
 @router.get("")
@@ -41,15 +42,19 @@ async def list_jobs(query: Annotated[JobsQuery, FromQuery()], ask: AskDep) -> di
 
 
 @router.get("/{job_id}")
-async def get_job(job_id: str, ask: AskDep) -> dict[str, Any]:
+async def get_job(job_id: str, ask: AskDep, response: Response) -> dict[str, Any]:
     """One of them."""
-    return _item(await bridge.get(ask.room.stores.group, job_id))
+    row = await bridge.get(ask.room.stores.group, job_id)
+    require_match(ask.request, row.version)
+    response.headers["ETag"] = etag(row.version)
+    return _item(row)
 
 
 async def _act(ask: AskDep, name: Act, job_id: str) -> Response:
     render = no_content if name == "purge" else _render
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.act_of(ask.room, ask.caller, call, name, job_id), render
+        lambda call: bridge.act_of(ask.room, ask.caller, call, name, job_id, match), render
     )
 
 

@@ -10,13 +10,16 @@ from fastapi import APIRouter, Request, Response
 from fastapi import Query as FromQuery
 from pydantic import Field, JsonValue
 
+from app.bridge import claims
 from app.bridge import jobs as bridge
-from app.bridge.jobs import Held, Home, NewJob, Waiting
+from app.bridge.claims import Waiting
+from app.bridge.jobs import Held, Home, NewJob
 from app.clock import Millis
 from app.runtime.jobs import Claim, Job, JobSummary
 from app.web import cursors
 from app.web.answers import OBJECT, as_json
-from app.web.routes import AskDep, StrictRoute
+from app.web.preconditions import etag, match_of, require_match
+from app.web.routes import Ask, AskDep, StrictRoute
 from app.web.shapes import Body, Line, Name, PageQuery, Query, Time, time_or_none
 
 router = APIRouter(route_class=StrictRoute)
@@ -140,10 +143,19 @@ def _claim(found: Claim | None) -> dict[str, Any]:
 
 def _made(made: tuple[Job, bool]) -> Response:
     row, is_new = made
-    return as_json(_whole, 201 if is_new else 200)(row)
+    return as_json(_whole, 201 if is_new else 200, version_of)(row)
 
 
-_render = as_json(_whole)
+def version_of(row: Job) -> int:
+    """What its ETag is."""
+    return row.version
+
+
+_render = as_json(_whole, version_of=version_of)
+
+
+def _held(ask: Ask, job_id: str, body: HeldBody | CancelBody) -> Held:
+    return Held(body.home, job_id, body.generation, match_of(ask.request))
 
 
 @router.post("/api/jobs", status_code=201, response_model=OBJECT)
@@ -178,7 +190,7 @@ async def claim_job(body: ClaimBody, ask: AskDep) -> dict[str, Any]:
         The job and its claim, or `{"job": null}` when there was none in time.
     """
     async with _waiting(ask.request, ask.room.ending) as waiting:
-        found = await bridge.claim(
+        found = await claims.claim(
             ask.room, ask.caller, ask.call, body.home, body.kinds, body.wait_s, waiting
         )
     return _claim(found)
@@ -210,14 +222,14 @@ async def _waiting(request: Request, ending: asyncio.Event) -> AsyncIterator[Wai
 @router.post("/api/jobs/{job_id}/heartbeat", response_model=OBJECT)
 async def keep_job(job_id: str, body: HeldBody, ask: AskDep) -> Response:
     """Keep a claim for longer; 409 `lease_lost` when it is no longer the present one."""
-    held = Held(body.home, job_id, body.generation)
+    held = _held(ask, job_id, body)
     return await ask.once(lambda call: bridge.heartbeat(ask.room, ask.caller, call, held), _render)
 
 
 @router.post("/api/jobs/{job_id}/complete", response_model=OBJECT)
 async def complete_job(job_id: str, body: CompleteBody, ask: AskDep) -> Response:
     """Mark a job done, with its result; 409 `lease_lost` for whoever has not the present claim."""
-    held = Held(body.home, job_id, body.generation)
+    held = _held(ask, job_id, body)
     return await ask.once(
         lambda call: bridge.complete(ask.room, ask.caller, call, held, body.result), _render
     )
@@ -226,7 +238,7 @@ async def complete_job(job_id: str, body: CompleteBody, ask: AskDep) -> Response
 @router.post("/api/jobs/{job_id}/fail", response_model=OBJECT)
 async def fail_job(job_id: str, body: FailBody, ask: AskDep) -> Response:
     """Mark an attempt failed: due again later, or dead (after the last try, or `permanent`)."""
-    held = Held(body.home, job_id, body.generation)
+    held = _held(ask, job_id, body)
     return await ask.once(
         lambda call: bridge.fail(
             ask.room, ask.caller, call, held, body.error, is_permanent=body.permanent
@@ -238,7 +250,7 @@ async def fail_job(job_id: str, body: FailBody, ask: AskDep) -> Response:
 @router.post("/api/jobs/{job_id}/cancel", response_model=OBJECT)
 async def cancel_job(job_id: str, body: CancelBody, ask: AskDep) -> Response:
     """End a pending or running job for good; 409 `job_over` when it is over already."""
-    held = Held(body.home, job_id, body.generation)
+    held = _held(ask, job_id, body)
     return await ask.once(lambda call: bridge.cancel(ask.room, ask.caller, call, held), _render)
 
 
@@ -261,8 +273,10 @@ async def list_jobs(query: Annotated[JobsQuery, FromQuery()], ask: AskDep) -> di
 
 @router.get("/api/jobs/{job_id}")
 async def get_job(
-    job_id: str, query: Annotated[HomeQuery, FromQuery()], ask: AskDep
+    job_id: str, query: Annotated[HomeQuery, FromQuery()], ask: AskDep, response: Response
 ) -> dict[str, Any]:
     """One job of programs outside, with payload and result."""
     row = await bridge.get(ask.room, ask.caller, ask.call, query.home, job_id)
+    require_match(ask.request, row.version)
+    response.headers["ETag"] = etag(row.version)
     return _whole(row)

@@ -62,8 +62,9 @@ async def _change(ask: Ask, home: Home, schedule_id: str, body: SchedulePatch) -
 
 
 async def _remove(ask: Ask, home: Home, schedule_id: str) -> Response:
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.remove(ask.room, ask.caller, call, home, schedule_id), no_content
+        lambda call: bridge.remove(ask.room, ask.caller, call, home, schedule_id, match), no_content
     )
 
 
@@ -83,8 +84,9 @@ async def _list_runs(ask: Ask, home: Home, schedule_id: str, query: PageQuery) -
 
 
 async def _run(ask: Ask, home: Home, schedule_id: str) -> Response:
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.run_now(ask.room, ask.caller, call, home, schedule_id),
+        lambda call: bridge.run_now(ask.room, ask.caller, call, home, schedule_id, match),
         as_json(lambda job_id: {"job_id": job_id}, 202),
     )
 

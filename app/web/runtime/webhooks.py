@@ -192,7 +192,10 @@ async def list_deliveries(webhook_id: str, query: InHomePage, ask: AskDep) -> di
 @router.post("/api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry", response_model=OBJECT)
 async def retry_delivery(webhook_id: str, delivery_id: str, query: InHome, ask: AskDep) -> Response:
     """Have one delivery tried again now, as if it had not been: one that failed, or is dead."""
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: bridge.retry(ask.room, ask.caller, call, query.home, webhook_id, delivery_id),
-        as_json(delivery_item),
+        lambda call: bridge.retry(
+            ask.room, ask.caller, call, query.home, webhook_id, delivery_id, match
+        ),
+        as_json(delivery_item, version_of=lambda row: row.version),
     )

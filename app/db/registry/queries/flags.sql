@@ -23,6 +23,10 @@ DELETE FROM flags WHERE name = :name RETURNING name AS value;
 INSERT INTO flag_changes (id, name, before, after, changed_by, changed_at)
 VALUES (:id, :name, :before, :after, :changed_by, :now);
 
+-- name: count_flag_changes
+-- How often a switch was changed.
+SELECT count(*) AS value FROM flag_changes WHERE name = :name;
+
 -- name: list_flag_changes
 -- Changes of one switch before this one, newest first.
 SELECT id, name, before, after, changed_by, changed_at FROM flag_changes
