@@ -5,10 +5,12 @@ their password just checked; an agent's token never does.
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from app.bridge import reports as homes
 from app.bridge import webhook_targets
+from app.bridge.access import require_quota
 from app.bridge.callers import Call, Caller
 from app.bridge.deliveries import kept_secret
 from app.bridge.strongroom import Strongroom
@@ -31,6 +33,12 @@ def _is_under_key(caller: Caller, home: Home) -> bool:
     return home == "own" and caller.account.encrypted
 
 
+def _size_bytes(fields: Mapping[str, Any]) -> int:
+    """About what they add to a store: their texts, UTF-8."""
+    texts = [fields.get("url"), fields.get("description"), *fields.get("event_types", ())]
+    return sum(len((text or "").encode()) for text in texts)
+
+
 async def add(
     room: Strongroom, caller: Caller, call: Call, home: Home, new: NewWebhook
 ) -> tuple[Webhook, str]:
@@ -44,11 +52,14 @@ async def add(
         WebhookTargetError: It leads where webhooks may not go.
         InvalidInputError: Its types name no event.
         ConflictError: The caller has as many as they may.
+        QuotaExceededError: The caller's own store has no room for it.
     """
     caller.require_human()
     subscriptions.require_types(new.event_types)
     url = await webhook_targets.require_target(new.url, room.settings.webhook_networks)
     new = NewWebhook(url, new.event_types, new.include_content, new.description)
+    if home == "own":
+        await require_quota(room, caller, _size_bytes(asdict(new)))
     webhook_id, secret = new_uuid7(room.clock()), signatures.new_secret()
     kept = kept_secret(room, webhook_id, secret, is_under_key=_is_under_key(caller, home))
     most = room.settings.webhooks_max
@@ -107,13 +118,24 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, and what
         WebhookUrlError: Its url is none that a webhook may have.
         WebhookTargetError: It leads where webhooks may not go.
         InvalidInputError: Its types name no event.
+        QuotaExceededError: The caller's own store has no room for what it adds.
+        Replayed: It was done before.
     """
-    # First whether it is there: where a url leads is told to nobody who has no webhook.
-    await get(room, caller, call, home, webhook_id)
+
+    def find(reader: OwnerReader) -> None:
+        # First whether it is there: where a url leads is told to nobody who has no webhook.
+        subscriptions.get_webhook(reader, webhook_id, caller.user_id)
+        # Neither a quota that is full by now nor a name that leads elsewhere hides an answer.
+        if call.once is not None:
+            call.once.require_new(reader)
+
+    await homes.read(room, caller, call, home, find)
     wanted = dict(changes)
     if "url" in wanted:
         networks = room.settings.webhook_networks
         wanted["url"] = await webhook_targets.require_target(wanted["url"], networks)
+    if home == "own":
+        await require_quota(room, caller, _size_bytes(wanted))
 
     def write(tx: OwnerTransactor) -> Webhook:
         return subscriptions.set_webhook(tx, webhook_id, caller.user_id, wanted, match)

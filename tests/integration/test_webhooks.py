@@ -164,6 +164,34 @@ def test_a_url_that_leads_nowhere_good_is_refused(people: People, url: str, code
     assert me.call("GET", "/api/webhooks").json()["items"] == []
 
 
+def test_a_full_quota_takes_no_webhook(people: People, far: Endpoint) -> None:
+    """Nor more text of one; it may be switched off, renewed, removed, and no answer is hidden."""
+    me = people.add("quinn", "member")
+    made = make(me, far)
+    path, key = f"/api/webhooks/{made['id']}", {"Idempotency-Key": "once"}
+    client = me.service.client
+    change = {"url": far.url("/changed"), "description": "changed"}
+    changed = client.patch(path, json=change, headers=me.headers | key)
+    quota = {"quota_bytes": 1}
+    people.admin.call("PATCH", f"/api/admin/users/{me.user_id}", json=quota).raise_for_status()
+    body: dict[str, Any] = {"url": far.url(), "event_types": ["*"]}
+    full = (507, "quota_exceeded")
+    require_problem(me.call("POST", "/api/webhooks", json=body), *full)
+    for more in ({"url": far.url("/x")}, {"event_types": ["*"]}, {"description": "y"}):
+        require_problem(me.call("PATCH", path, json=more), *full)
+    assert me.call("GET", path).json() == changed.json()
+    again = client.patch(path, json=change, headers=me.headers | key)
+    assert (again.status_code, again.json()) == (200, changed.json())
+    assert again.headers["idempotency-replayed"] == "true"
+    assert make(me, far, home="group")["home"] == "group"
+    less = {"enabled": False, "description": None}
+    assert me.call("PATCH", path, json=less).json()["enabled"] is False
+    assert me.call("POST", f"{path}/secret").status_code == 200
+    assert me.call("DELETE", path).status_code == 204
+    again = client.patch(path, json=change, headers=me.headers | key)
+    require_problem(again, 404, "not_found")
+
+
 def test_a_webhook_is_made_by_a_person_alone(people: People, far: Endpoint) -> None:
     """Who checked their password just now; the rules say so of every change."""
     token = people.token(people.member, "memory:read", "events:read")
