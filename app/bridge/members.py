@@ -25,6 +25,7 @@ from app.ids import new_uuid7
 from app.registry import accounts, invitations, sessions
 from app.registry.accounts import ADMIN
 from app.runtime.idempotency import Once
+from app.runtime.versions import Match, require_version
 
 PASSWORD: Final = "password"  # noqa: S105 - a field's name
 
@@ -172,7 +173,9 @@ async def deactivate(room: Strongroom, user_id: str, actor: Actor) -> AccountRow
     return await _close_and_write(room, member, write, actor)
 
 
-async def erase_member(room: Strongroom, caller: Caller, user_id: str, call: Call) -> Receipt:
+async def erase_member(
+    room: Strongroom, caller: Caller, user_id: str, call: Call, match: Match = None
+) -> Receipt:
     """Erase a member; an administrator, only by another.
 
     Returns:
@@ -183,10 +186,12 @@ async def erase_member(room: Strongroom, caller: Caller, user_id: str, call: Cal
         NotPermittedError: The capability to manage users does not reach that far.
         LastAdministratorError: Nobody would be left to administer.
         StoreBusyError: The member's store was not let go in time; nothing was changed.
+        VersionConflictError: Another version stands.
     """
 
     def admit(member: AccountRow) -> None:
         require_may_grant(caller, member.role_id)
+        require_version(member.version, match)
 
     return await erasure.erase(room, user_id, call, caller.actor(call), admit)
 

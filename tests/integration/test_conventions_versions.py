@@ -31,7 +31,6 @@ UNVERSIONED: Final = frozenset(
         "DELETE /api/tokens/{token_id}",
         "POST /api/me/lock",
         "DELETE /api/me/keys/{slot_id}",
-        "DELETE /api/admin/users/{user_id}",
         "DELETE /api/admin/invitations/{invitation_id}",
         "PUT /api/admin/supervision/{subject}/{supervisor}",
         "DELETE /api/admin/supervision/{subject}/{supervisor}",
@@ -41,6 +40,7 @@ UNVERSIONED: Final = frozenset(
     }
 )
 """Change what shows no version."""
+VERSIONED: Final = [case for case in CASES if case[0] not in UNVERSIONED]
 
 
 def _name(value: object) -> str | None:
@@ -54,11 +54,11 @@ def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
         yield Group(found)
 
 
-@pytest.mark.parametrize(("route", "build"), CASES, ids=_name)
+@pytest.mark.parametrize(("route", "build"), VERSIONED, ids=_name)
 def test_a_stale_version_changes_nothing(route: str, build: Build, group: Group) -> None:
     """412; and an answer that shows a version has it as its ETag."""
     request = build(group)
-    if route not in NEW | UNVERSIONED:
+    if route not in NEW:
         before = group.counts()
         stale = request.send(None, **{"If-Match": '"999999999"'})
         require_problem(stale, 412, "version_conflict")
@@ -67,7 +67,6 @@ def test_a_stale_version_changes_nothing(route: str, build: Build, group: Group)
     assert answer.is_success, answer.text
     shown = answer.json() if answer.content.startswith(b"{") else {}
     if "version" in shown:
-        assert route not in UNVERSIONED
         assert answer.headers["etag"] == f'"{shown["version"]}"'
 
 

@@ -118,8 +118,10 @@ async def patch_user(user_id: str, body: UserPatch, ask: AskDep) -> Response:
 @router.delete("/users/{user_id}", response_model=OBJECT)
 async def erase_user(user_id: str, ask: AskDep) -> Response:
     """Erase a member: their file, and all that the registry knows of them."""
+    match = match_of(ask.request)
     return await ask.once(
-        lambda call: members.erase_member(ask.room, ask.caller, user_id, call), as_json(_receipt)
+        lambda call: members.erase_member(ask.room, ask.caller, user_id, call, match),
+        as_json(_receipt),
     )
 
 
