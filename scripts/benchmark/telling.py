@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from app.bridge import commands, start
 from app.bridge import deliveries as words
 from app.bridge.strongroom import Strongroom
+from app.crypto import signatures
 from app.crypto.kdf import KdfParams
 from app.db.context import system_actor
 from app.db.owner.store import OwnerTransactor
@@ -68,7 +69,7 @@ async def _take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 def _subscribe(tx: OwnerTransactor, room: Strongroom, url: str, maker: str) -> None:
     webhook_id = tx.new_id()
-    secret = words.kept_secret(room, webhook_id, b"bench", is_group=True)
+    secret = words.kept_secret(room, webhook_id, signatures.new_secret(), is_under_key=False)
     new = NewWebhook(url, ["memory_doc.*"], include_content=False, description=None)
     subscriptions.add_webhook(tx, new, webhook_id, secret, maker, 9)
 
