@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from app import telemetry
 from app.bridge import layout, migration
 from app.bridge.callers import Call, Caller, judge
-from app.bridge.strongroom import Strongroom
+from app.bridge.strongroom import Strongroom, uncut
 from app.crypto.tokens import Token
 from app.db import blobs as disk_blobs
 from app.db import files, upgrades
@@ -110,15 +110,49 @@ async def used_bytes(room: Strongroom, user_id: UserId) -> int:
     return await room.stores.on_thread(lambda: files.size(path) + disk_blobs.size_of_folder(folder))
 
 
-async def open_own(room: Strongroom, caller: Caller, call: Call) -> OwnerStore:
-    """The caller's own store, open."""
-    store, is_new = await migration.open_present(room, caller.account, caller.take_key)
+async def open_own(
+    room: Strongroom, caller: Caller, call: Call, *, follows: bool = False
+) -> OwnerStore:
+    """The caller's own store, open; `follows` as `Stores.open` has it."""
+    store, is_new = await migration.open_present(
+        room, caller.account, caller.take_key, follows=follows
+    )
     if is_new:
         way: access.Way = "session" if caller.is_human else "token"
         await record_opening(
             room, caller.user_id, store, way, caller.session_id, caller.agent_id, call
         )
     return store
+
+
+async def follow_own(room: Strongroom, caller: Caller, call: Call) -> OwnerStore | None:
+    """The caller's own store for as long as somebody uses it, in whichever process.
+
+    To follow a store is no use of it. It is opened here when it is used in another process,
+    and let go when it is no more: two who follow do not keep it open for each other.
+
+    Returns:
+        The store; None while it is locked.
+
+    Raises:
+        StoreLockedError: This credential cannot open it.
+        StoreError: The store is in trouble; which, says its type.
+    """
+    stores, account = room.stores, caller.account
+    if stores.is_forsaken(account.user_id):
+        await stores.lock_forsaken(account.user_id)
+    store = stores.find(account.user_id, account.generation)
+    if store is not None or not stores.locks.is_used_elsewhere(account.lock_number):
+        return store
+    return await _join_use(room, caller, call)
+
+
+@uncut
+async def _join_use(room: Strongroom, caller: Caller, call: Call) -> OwnerStore:
+    try:
+        return await open_own(room, caller, call, follows=True)
+    finally:
+        room.stores.note_followed(caller.user_id)
 
 
 async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column

@@ -49,7 +49,11 @@ def build() -> str:
 
 
 async def open_present(
-    room: Strongroom, account: StoreAccount, take_key: Callable[[], Key | None]
+    room: Strongroom,
+    account: StoreAccount,
+    take_key: Callable[[], Key | None],
+    *,
+    follows: bool = False,
 ) -> tuple[OwnerStore, bool]:
     """Open a member's store as `Stores.open` does, brought to the present version first.
 
@@ -62,7 +66,7 @@ async def open_present(
         StoreError: What `Stores.open` finds.
     """
     try:
-        return await room.stores.open(account, take_key)
+        return await room.stores.open(account, take_key, follows=follows)
     except StoreOutdatedError:
         # Closed: somebody else has had it alone meanwhile, and it may be present by now.
         with contextlib.suppress(StoreClosedError):
@@ -70,7 +74,7 @@ async def open_present(
     present = await room.stores.registry.one(sql.FIND_ACCOUNT, user_id=account.user_id)
     if present is None or not present.active or present.dek_id != account.dek_id:
         raise StoreClosedError
-    return await room.stores.open(account_of(present), take_key)
+    return await room.stores.open(account_of(present), take_key, follows=follows)
 
 
 async def bring_up(room: Strongroom, account: StoreAccount, key: Key | None) -> bool:

@@ -5,6 +5,7 @@ it is locked; its handles come and go with the pool.
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -64,6 +65,10 @@ class UnlockedStore:
     account: StoreAccount
     key: Key | None
     store: OwnerStore
+    is_used: bool = False
+    """Whether other processes are told that it is used here; else it only follows them."""
+    followed_since: float = math.inf
+    """Monotonic seconds; whatever uses it later is this process's own."""
 
     @property
     def last_used(self) -> float:
@@ -175,13 +180,14 @@ class Stores:
         return dict(self._members)
 
     async def open(
-        self, account: StoreAccount, take_key: Callable[[], Key | None]
+        self, account: StoreAccount, take_key: Callable[[], Key | None], *, follows: bool = False
     ) -> tuple[OwnerStore, bool]:
         """Open a member's store, unless it is open here already.
 
         Args:
             account: As read with the credential.
             take_key: Gives the data key when it is needed; None for a plain file.
+            follows: That this is no use of it, only because it is used in another process.
 
         Returns:
             The store, and whether it was unlocked now.
@@ -194,14 +200,17 @@ class Stores:
         require_in_service(account.state)
         found = self.find(account.user_id, account.generation)
         if found is not None:
+            self._note_use(account.user_id, follows=follows)
             return found, False
         async with self._gate(account.user_id):
             found = self.find(account.user_id, account.generation)
             if found is not None:
+                self._note_use(account.user_id, follows=follows)
                 return found, False
             await self._let_go(account.user_id)
             unlocked = await self._unlock(account, take_key())
             self._members[account.user_id] = unlocked
+            self._note_use(account.user_id, follows=follows)
             telemetry.store_opened(account.user_id)
         for each in self.company:
             await _guarded("joined", each.joined(account.user_id, unlocked.store))
@@ -222,6 +231,34 @@ class Stores:
             _zero(key)
             raise
         return UnlockedStore(account, key, store)
+
+    def _note_use(self, user_id: UserId, *, follows: bool = False) -> None:
+        unlocked = self._members[user_id]
+        if not follows and not unlocked.is_used:
+            unlocked.is_used = True
+            self.locks.note_used(unlocked.account.lock_number)
+
+    def note_followed(self, user_id: UserId) -> None:
+        """Say that a store was opened to follow it, and that this is over: what comes is use."""
+        unlocked = self._members.get(user_id)
+        if unlocked is not None and unlocked.followed_since == math.inf:
+            unlocked.followed_since = time.monotonic()
+
+    def is_forsaken(self, user_id: UserId) -> bool:
+        """Whether a member's store is unlocked here to be followed, and used nowhere any more."""
+        unlocked = self._members.get(user_id)
+        if unlocked is None:
+            return False
+        if unlocked.last_used > unlocked.followed_since:
+            self._note_use(user_id)
+        lock_number = unlocked.account.lock_number
+        return not unlocked.is_used and not self.locks.is_used_elsewhere(lock_number)
+
+    async def lock_forsaken(self, user_id: UserId) -> None:
+        """Let a store go that is only followed here, unless it has come to be used meanwhile."""
+        async with self._gate(user_id):
+            if self.is_forsaken(user_id):
+                await self._let_go(user_id)
 
     async def _opened(self, account: StoreAccount, key: Key | None) -> OwnerStore:
         # Read again under the lock: whoever takes a store moves its generation first.
@@ -276,6 +313,7 @@ class Stores:
         unlocked = self._members.pop(user_id, None)
         if unlocked is None:
             return
+        self.locks.note_unused(unlocked.account.lock_number)
         if self.company:
             await _guarded("leaving", self._tell_leaving(user_id, unlocked.store))
 

@@ -1,7 +1,8 @@
 """Live tails of the feed: told of each commit, judged anew all the time.
 
-A tail only watches its store: it keeps none from idle locking, and opens none again. While
-its store is locked here it says nothing; it goes on when the store is unlocked again.
+A tail only follows its store: it keeps none from idle locking, and opens none that nobody
+uses. While its store is locked it says nothing; it goes on when somebody uses it again, be it
+in another process.
 """
 
 import asyncio
@@ -11,14 +12,14 @@ from functools import partial
 from typing import Final
 
 from app.bridge import events
-from app.bridge.access import authenticate, with_own
+from app.bridge.access import authenticate, follow_own, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.reports import Home
 from app.bridge.strongroom import Strongroom
 from app.db.bell import heard
 from app.db.owner.store import OwnerReader, OwnerStore
 from app.errors.callers import NotPermittedError
-from app.errors.stores import OutOfHandlesError, StoreBusyError
+from app.errors.stores import OutOfHandlesError, StoreBusyError, StoreMigratingError
 from app.owner import identity
 from app.runtime import events as log
 from app.runtime.events import Cursor, Page, Types
@@ -30,13 +31,20 @@ PAGE: Final = 200
 class Tail:
     """One caller's way along one log, from `subscribe`; whoever has it closes it."""
 
-    def __init__(
-        self, room: Strongroom, caller: Caller, home: Home, place: Cursor, types: Types
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of one subscription
+        self,
+        room: Strongroom,
+        caller: Caller,
+        call: Call,
+        home: Home,
+        place: Cursor,
+        types: Types,
     ) -> None:
         self.place = place
         """After everything that was shown or passed over."""
         self._room = room
         self._caller = caller
+        self._call = call
         self._home = home
         self._types = types
         self._store: OwnerStore | None = None
@@ -75,25 +83,21 @@ class Tail:
                 await heard(self._rung, settings.event_look_ms / 1000)
 
     async def _look(self) -> Page | None:
-        """Judge the caller, and read on; None while the store is locked here, or busy."""
+        """Judge the caller, and read on; None while the store is locked, or busy."""
         self._caller = await authenticate(self._room, self._caller.token)
         if not self._caller.is_human and not self._caller.has_scope(events.SCOPE):
             raise NotPermittedError
-        store = self._attach()
-        if store is None:
-            return None
         try:
-            return await self._read(store)
-        except (StoreBusyError, OutOfHandlesError):
+            store = await self._attach()
+            return None if store is None else await self._read(store)
+        except (StoreBusyError, StoreMigratingError, OutOfHandlesError):
             return None
 
-    def _attach(self) -> OwnerStore | None:
+    async def _attach(self) -> OwnerStore | None:
         """The store as it is open here now; its bell is heard before anything is read."""
-        stores = self._room.stores
-        store: OwnerStore | None = stores.group
+        store: OwnerStore | None = self._room.stores.group
         if self._home == "own":
-            account = self._caller.account
-            store = stores.find(account.user_id, account.generation)
+            store = await follow_own(self._room, self._caller, self._call)
         if store is not self._store:
             self._listening.close()
             self._store = store
@@ -150,7 +154,7 @@ async def subscribe(  # noqa: PLR0913, PLR0917 - the parts of one subscription
             place = await room.stores.group.read(find)
         else:
             place = await with_own(room, caller, call, lambda store: store.read(find))
-        return Tail(room, caller, home, place, types)
+        return Tail(room, caller, call, home, place, types)
     except BaseException:
         room.streams.leave(caller.user_id)
         raise

@@ -43,6 +43,13 @@ def lock_range(fd: int, kind: int, start: int, length: int = 1, *, wait: bool = 
     return True
 
 
+def is_locked(fd: int, byte: int) -> bool:
+    """Whether another open file has a lock on a byte, of whichever kind."""
+    request = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
+    answer = fcntl.fcntl(fd, fcntl.F_OFD_GETLK, request)
+    return bool(_FLOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+
 def poll(attempt: Callable[[], bool], deadline: float) -> bool:
     """Attempt until it succeeds or `deadline` (monotonic seconds) has passed; at least once."""
     pause = _FIRST_PAUSE_S

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from app.db.file_lock import WHOLE_FILE, lock_range, open_lock_file, poll
+from app.db.file_lock import WHOLE_FILE, is_locked, lock_range, open_lock_file, poll
 from app.errors.inputs import InvalidInputError
 from app.errors.stores import StoreBusyError
 
@@ -33,6 +33,7 @@ _AREA = 1 << 41  # wider than the numbers, so that no two areas share a byte
 _STORE = 1 * _AREA
 _WRITE = 2 * _AREA  # and its queue in area 3
 _ROLE = 4 * _AREA  # and its queue in area 5
+_USE = 6 * _AREA
 
 
 def _byte(area: int, number: int) -> int:
@@ -204,6 +205,28 @@ class LockFile:
                 return False
             self._claims[number] = True
             return True
+
+    # -- who uses a store ------------------------------------------------------------------
+
+    def note_used(self, lock_number: int) -> None:
+        """Say that the store is used in this process, until `note_unused`; again is no harm."""
+        self._set_use(lock_number, fcntl.F_RDLCK)
+
+    def note_unused(self, lock_number: int) -> None:
+        """Say so no more; no harm when it was not said."""
+        self._set_use(lock_number, fcntl.F_UNLCK)
+
+    def _set_use(self, lock_number: int, kind: int) -> None:
+        byte = _byte(_USE, lock_number)
+        with self._mutex:
+            if not self._closed:
+                lock_range(self._fd, kind, byte)
+
+    def is_used_elsewhere(self, lock_number: int) -> bool:
+        """Whether another process says that it uses the store."""
+        byte = _byte(_USE, lock_number)
+        with self._mutex:
+            return not self._closed and is_locked(self._fd, byte)
 
     # -- whose turn it is ------------------------------------------------------------------
 

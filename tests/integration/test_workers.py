@@ -1,5 +1,6 @@
 """Several worker processes on one root: one truth for all, and an orderly end."""
 
+import asyncio
 import concurrent.futures
 import contextlib
 import os
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from tests.support.clients import Client, add_member, code_of, first_admin
+from tests.support.feeds import Subscriber
 from tests.support.matrix import chosen
 from tests.support.outside import eventually, faults, members
 from tests.support.service import PASSWORD, LiveService
@@ -150,6 +152,41 @@ def test_what_ends_a_store_s_use_holds_in_every_worker_at_once(
     wanted = end(admin, member)
     assert _open_in(admin.service, member.user_id) == set()
     assert set(_read_by_all(member)) == {wanted}
+
+
+def test_a_stream_goes_on_in_whichever_worker_a_locked_store_is_used_again(admin: Client) -> None:
+    """Locked, it stays closed in both; each use of it in either is told, and none twice."""
+    member = _member(admin, "listener")
+
+    async def work() -> None:
+        follower = Subscriber(member.service, member.headers, hang_up_after=10_000)
+        following = asyncio.create_task(follower.follow())
+        assert await asyncio.to_thread(eventually, lambda: follower.seqs)
+        for turn in range(6):
+            assert member.call("POST", "/api/me/lock").status_code == 204
+            await asyncio.sleep(2 * member.service.settings.event_look_ms / 1000)
+            assert _open_in(admin.service, member.user_id) == set()
+            answer = await asyncio.to_thread(_append_anew, member, f"{turn}")
+            assert answer.is_success, answer.text
+            wanted = list(range(1, turn + 3))
+            assert await asyncio.to_thread(
+                eventually, lambda w=wanted: len(follower.seqs) >= len(w)
+            )
+            assert follower.seqs == wanted
+        assert follower.calls == 1
+        following.cancel()
+
+    asyncio.run(work())
+
+
+def _append_anew(member: Client, text: str) -> httpx.Response:
+    """Write on a connection of its own, taken by whichever worker is free."""
+    with httpx.Client(
+        base_url=member.service.client.base_url, timeout=60, trust_env=False
+    ) as client:
+        path = f"user-memory/{text}.md"
+        headers = {**member.headers, "content-type": "text/markdown"}
+        return client.put("/api/file", params={"path": path}, content=b"x", headers=headers)
 
 
 BUSY: Final = chosen((_deactivate, _erase, _rotate, _lock), ENDINGS[1:])

@@ -128,6 +128,110 @@ def test_a_commit_of_another_process_is_seen_at_the_next_look(
     asyncio.run(work())
 
 
+_FOLLOWED: Final = {"event_look_ms": 5, "event_heartbeat_s": 0.02}
+
+
+async def _settled(*followers: "Follower") -> None:
+    """Wait until each has looked a few times more."""
+    for follower in followers:
+        beats = follower.beats
+        await follower.until(lambda f=follower, b=beats: f.beats > b + 3)  # type: ignore[misc] # bound
+
+
+def test_a_store_that_is_used_in_another_process_is_followed_there(
+    make_rig: Callable[..., Rig],
+) -> None:
+    """Though it was locked here meanwhile; no longer than it is used, and without a gap."""
+    rig = make_rig(**_FOLLOWED)
+
+    async def work() -> None:
+        async with rig.open() as here, rig.open() as there:
+            await add(here)
+            caller = await enter(here)
+            other = await access.authenticate(there, caller.token)
+            async with tail_of(here, caller) as follower:
+                await write_note(there, other, "elsewhere")
+                await follower.has(1)
+                # In use there all the time, idle here.
+                await here.stores.lock(caller.user_id)
+                await write_note(there, other, "again")
+                await follower.has(1, 2)
+                assert caller.user_id in here.stores.unlocked()
+                await there.stores.lock(caller.user_id)
+                await _settled(follower)
+                assert here.stores.unlocked() == {}
+                await write_note(there, other, "later")
+                await follower.has(1, 2, 3)
+
+    asyncio.run(work())
+
+
+def test_two_who_follow_do_not_keep_a_store_open_for_each_other(
+    make_rig: Callable[..., Rig],
+) -> None:
+    """Locked everywhere it stays so, though both listen; one use of it wakes both."""
+    rig = make_rig(**_FOLLOWED)
+
+    async def work() -> None:
+        async with rig.open() as here, rig.open() as there:
+            made = (await add(here)).account
+            caller = await enter(here)
+            other = await access.authenticate(there, caller.token)
+            async with tail_of(here, caller) as one, tail_of(there, other) as two:
+                locking = asyncio.create_task(
+                    revocation.lock_everywhere(here, made.id, made.lock_number, ACTOR)
+                )
+                # As the loop does that watches for stores which were taken.
+                while not locking.done():
+                    await there.stores.lock(made.id)
+                    await asyncio.sleep(0.005)
+                assert await locking
+                for seqs in ([1], [1, 2]):
+                    await _settled(one, two)
+                    assert (here.stores.unlocked(), there.stores.unlocked()) == ({}, {})
+                    await write_note(here, await access.authenticate(here, caller.token), f"{seqs}")
+                    await one.has(*seqs)
+                    await two.has(*seqs)
+                    # First who used it; then nobody does, and it is let go by who followed.
+                    await here.stores.lock(made.id)
+
+    asyncio.run(work())
+
+
+def test_a_store_that_is_followed_may_come_to_be_used(make_rig: Callable[..., Rig]) -> None:
+    """By a request, or by the program's work in it: then it stays, and others follow it."""
+    rig = make_rig(**_FOLLOWED)
+
+    async def work() -> None:
+        async with rig.open() as here, rig.open() as there:
+            await add(here)
+            caller = await enter(here)
+            other = await access.authenticate(there, caller.token)
+            async with tail_of(here, caller) as one, tail_of(there, other) as two:
+                for first, second, seqs in (
+                    ((here, caller), (there, two), (1, 2)),
+                    ((there, other), (here, one), (1, 2, 3, 4)),
+                ):
+                    await here.stores.lock(caller.user_id)
+                    await there.stores.lock(caller.user_id)
+                    await write_note(*first, text=f"used {seqs}")
+                    await second[1].has(*seqs[:-1])
+                    store = second[0].stores.unlocked()[caller.user_id].store
+                    await store.write(
+                        lambda tx, s=seqs: notes.put_note(tx, "n.md", f"{s}", "x", Condition()),  # type: ignore[misc] # bound
+                        ACTOR,
+                    )
+                    await second[1].has(*seqs)
+                    await first[0].stores.lock(caller.user_id)
+                    await one.has(*seqs)
+                    await two.has(*seqs)
+                    await _settled(one, two)
+                    assert caller.user_id in here.stores.unlocked()
+                    assert caller.user_id in there.stores.unlocked()
+
+    asyncio.run(work())
+
+
 def test_nothing_is_missed_or_repeated_between_pages(make_rig: Callable[..., Rig]) -> None:
     """Written while the tail begins, reads and sends."""
     rig = make_rig(event_look_ms=60_000)

@@ -228,7 +228,7 @@ def test_closing_another_descriptor_of_the_file_drops_nothing(
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(range(1, 6)), st.integers(0, 2**40)), min_size=2, unique=True
+        st.tuples(st.sampled_from(range(1, 7)), st.integers(0, 2**40)), min_size=2, unique=True
     )
 )
 def test_no_two_areas_share_a_byte(places: list[tuple[int, int]]) -> None:
@@ -293,6 +293,26 @@ def test_a_killed_process_holds_nothing(locks: LockFile, path: Path, kind: str) 
         assert not _free(locks, mine)
         other.kill()
         assert _free(locks, mine)
+
+
+def test_use_of_a_store_is_told_to_other_processes(locks: LockFile, stranger: LockFile) -> None:
+    """Not to the one that uses it, until it says otherwise; it keeps nobody out."""
+    for _ in range(2):
+        locks.note_used(7)
+    assert stranger.is_used_elsewhere(7)
+    assert not locks.is_used_elsewhere(7)
+    assert not stranger.is_used_elsewhere(8)
+    assert stranger.try_exclusive(7)
+    stranger.note_used(7)
+    assert locks.is_used_elsewhere(7)
+    for _ in range(2):
+        locks.note_unused(7)
+    assert not stranger.is_used_elsewhere(7)
+    stranger.close()
+    assert not locks.is_used_elsewhere(7)
+    stranger.note_used(7)
+    assert not stranger.is_used_elsewhere(7)
+    assert not locks.is_used_elsewhere(7)
 
 
 def test_the_shared_lock_is_counted(locks: LockFile, stranger: LockFile) -> None:
