@@ -185,7 +185,7 @@ async def refresh_mirror(room: Strongroom, user_id: UserId, store: OwnerStore) -
     """Tell the registry the store's size, its version, and whether its schema is as it was made."""
     kind = layout.MEMBER_KIND
     size = await used_bytes(room, user_id)
-    drifted = await store.watch(lambda reader: upgrades.drift_of(reader.schema(), kind))
+    drifted = await store.watch(lambda reader: upgrades.drift_of(reader.outline(), kind))
     if drifted:
         telemetry.store_drifted(user_id, len(drifted))
 

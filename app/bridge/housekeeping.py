@@ -18,7 +18,16 @@ from app.db.runtime.store import RuntimeReader, RuntimeStore, RuntimeTransactor
 from app.ids import UserId
 from app.owner import access, scheduled_jobs, thinning
 from app.registry import invitations, sessions, throttle
-from app.runtime import audit, deliveries, events, housekeeping, idempotency, jobs, schedules
+from app.runtime import (
+    audit,
+    deliveries,
+    events,
+    housekeeping,
+    idempotency,
+    jobs,
+    leases,
+    schedules,
+)
 from app.runtime.housekeeping import Round, Terms
 from app.settings import Settings
 
@@ -106,6 +115,9 @@ def of_every_store(settings: Settings) -> Part[OwnerTransactor]:
     """What is swept in a member's store and in the group's alike."""
     run_ms = settings.schedule_run_days * _DAY_MS
 
+    def right(tx: OwnerTransactor, limit: int) -> int:
+        return leases.right(tx, settings.job_lease_s * 1000, limit)
+
     def purge_jobs(tx: OwnerTransactor, limit: int) -> int:
         done = _ago(tx, settings.job_done_days * _DAY_MS)
         dead = _ago(tx, settings.job_dead_days * _DAY_MS)
@@ -126,6 +138,7 @@ def of_every_store(settings: Settings) -> Part[OwnerTransactor]:
     return Part(
         [
             _plain(lambda tx, limit: idempotency.prune(tx, tx.now_ms, limit)),
+            _plain(right),
             _plain(purge_jobs),
             _plain(prune_deliveries),
             _plain(lambda tx, limit: schedules.prune(tx, _ago(tx, run_ms), limit)),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app import telemetry
 from app.bridge import file_folders, layout
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
@@ -223,6 +224,8 @@ class _Inspector:
             if version is None:
                 self._require_own(path, row)
                 self._look_into(path, kind, row.id)
+            else:
+                self._find_drift(path, upgrades.drift_of_older(path, kind, self.clock))
             _add(self.seen.versions, version or kind.version)
             self.seen.waiting += version is not None
         except StoreBusyError:
@@ -259,12 +262,22 @@ class _Inspector:
             self._find(path, f"Of the files beside it {unlike} are missing or damaged.")
 
     def _look_into(self, path: Path, kind: Kind, owner_id: UserId) -> None:
+        # First, for what differs may be what keeps the rest from being looked at.
+        self._find_drift(path, upgrades.drift(path, None, kind, self.clock))
         self._look_at_files(path, kind, owner_id)
-        for line in files.integrity(path, None, kind, self.clock):
+        try:
+            lines = files.integrity(path, None, kind, self.clock)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a hand has done to the file
+            telemetry.unexpected("check", error)
+            lines = ["It cannot be checked to its end."]
+        for line in lines:
             self._find(path, line)
-        drifted = upgrades.drift(path, None, kind, self.clock)
-        self.seen.drifted += bool(drifted)
-        for name in drifted:
+
+    def _find_drift(self, path: Path, names: list[str]) -> None:
+        self.seen.drifted += bool(names)
+        for name in names:
             self._find(path, f"The schema differs: {name}.")
 
     def _look_at_stray(self, reader: RegistryReader, user_id: UserId) -> None:

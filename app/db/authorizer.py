@@ -16,7 +16,7 @@ _PRAGMA: Final = 19
 _FUNCTION: Final = 31
 _FILES: Final = frozenset({24, 25})  # attach, detach
 _SCHEMA: Final = frozenset({*range(1, 9), *range(10, 18), *range(26, 31)})  # create to reindex
-_FREE_PRAGMAS: Final = frozenset({"data_version", "table_list", "wal_checkpoint"})
+_FREE_PRAGMAS: Final = frozenset({"data_version", "table_info", "table_list", "wal_checkpoint"})
 """FTS5 reads data_version, the drift check names of tables; the writer checkpoints."""
 
 

@@ -250,8 +250,27 @@ def schema(connection: Connection) -> dict[str, str]:
     return dict(rows)
 
 
+def outline(connection: Connection) -> dict[str, str]:
+    """Everything a file's schema has, by kind and name, whoever made it: for comparison.
+
+    Returns:
+        The table each object is of and the SQL that made it. Of the tables behind a virtual
+        one the columns, for their SQL is SQLite's own; of SQLite's indexes and counters
+        nothing.
+    """
+    rows = connection.all(
+        "SELECT s.type || ' ' || s.name, s.tbl_name || ': ' || CASE WHEN t.type IS 'shadow' THEN "
+        "(SELECT group_concat(c.name || ' ' || c.type) FROM pragma_table_info(s.name) AS c) "
+        "ELSE s.sql END FROM sqlite_schema AS s "
+        "LEFT JOIN pragma_table_list AS t ON t.name = s.name AND t.schema = 'main' "
+        "WHERE s.sql IS NOT NULL AND NOT (s.type = 'table' AND (s.name = 'sqlite_sequence' "
+        "OR s.name GLOB 'sqlite_stat[0-9]')) ORDER BY s.rowid"
+    )
+    return dict(rows)
+
+
 def drift(live: Mapping[str, str], made: Mapping[str, str]) -> list[str]:
-    """Names of the objects in which a live schema and the one the migrations make differ."""
+    """Names of the objects in which a live outline and that of what the migrations make differ."""
     return sorted(name for name in live.keys() | made.keys() if live.get(name) != made.get(name))
 
 

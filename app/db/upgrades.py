@@ -11,8 +11,9 @@ from pathlib import Path
 
 from app.clock import Clock, Millis
 from app.crypto.keys import Key
-from app.db import files, migrations
+from app.db import files, migrations, triggers
 from app.db.files import Kind
+from app.db.migrations import Bucket
 
 
 def outdated_version(path: Path, key: Key | None, kind: Kind, clock: Clock) -> str | None:
@@ -97,16 +98,42 @@ def migrate(
 def drift(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
     """Names of the objects in which a store differs from what the migrations make."""
     with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as live:
-        return drift_of(migrations.schema(live), kind)
+        return drift_of(migrations.outline(live), kind)
 
 
-def drift_of(schema: Mapping[str, str], kind: Kind) -> list[str]:
-    """The same, of a store whose `migrations.schema` is at hand."""
-    return migrations.drift(schema, _present_schema(kind))
+def drift_of(outline: Mapping[str, str], kind: Kind) -> list[str]:
+    """The same, of a store whose `migrations.outline` is at hand."""
+    return migrations.drift(outline, _present_outline(kind))
+
+
+def drift_of_older(path: Path, kind: Kind, clock: Clock) -> list[str]:
+    """The same, of a plain store that waits for its migration: against those it has had.
+
+    Returns:
+        The names; nothing is told of triggers that are made anew with each declaration.
+    """
+    with contextlib.closing(files.open_maintenance(path, None, kind, clock)) as live:
+        had, outline = migrations.applied(live), migrations.outline(live)
+    buckets = tuple(
+        Bucket(
+            bucket.name,
+            tuple(each for each in bucket.migrations if (bucket.name, each.number) in had),
+        )
+        for bucket in kind.buckets
+    )
+    if not all(bucket.migrations for bucket in buckets):
+        return ["table sys_migrations"]
+    with contextlib.closing(files.made_in_memory(kind, buckets, clock)) as made:
+        wanted = migrations.outline(made)
+    return [
+        name
+        for name in migrations.drift(outline, wanted)
+        if name != f"view {triggers.VIEW}" and not name.startswith(f"trigger {triggers.PREFIX}")
+    ]
 
 
 @cache
-def _present_schema(kind: Kind) -> Mapping[str, str]:
-    """What a present store's `migrations.schema` is."""
+def _present_outline(kind: Kind) -> Mapping[str, str]:
+    """What a present store's `migrations.outline` is."""
     with contextlib.closing(files.made_in_memory(kind, kind.buckets, lambda: Millis(0))) as made:
-        return migrations.schema(made)
+        return migrations.outline(made)

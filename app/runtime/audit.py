@@ -176,8 +176,9 @@ class _Check:
 
     def _walk(self, last_seq: int) -> Iterator[AuditChainRow]:
         """Every row up to the last there was at the beginning, so that it comes to an end."""
-        # From the very first: a row that a checkpoint stands for must not be there.
-        place = 0
+        # From the very first: a row that a checkpoint stands for must not be there, nor one
+        # in a place before the first.
+        place = -_LAST
         while place < last_seq:
             rows = self._reader.all(sql.LIST_AUDIT_CHAIN, after=place, limit=_BATCH)
             if not rows:

@@ -4,6 +4,7 @@ It names the request, bounds its body, refuses what no call takes, and answers w
 escaped everything else. Nothing here reads a body or keeps a header.
 """
 
+import asyncio
 import re
 import secrets
 from collections.abc import Iterable, Mapping
@@ -16,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import metrics, telemetry
 from app.errors.inputs import PayloadTooLargeError
 from app.errors.root import StrongroomError
+from app.errors.stores import OverloadedError
 from app.web import idempotency
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
 from app.web.hot import Answer, HotPath
@@ -88,8 +90,8 @@ class Envelope:
                 await self._app(scope, exchange.receive, exchange.send)
             else:
                 await exchange.give(ready)
-        except Exception as error:
-            if not isinstance(error, StrongroomError | _MisreadError):
+        except (Exception, asyncio.CancelledError) as error:
+            if not isinstance(error, StrongroomError | _MisreadError | asyncio.CancelledError):
                 telemetry.unexpected(f"{scope['method']} {_template(scope)}", error)
             if exchange.has_begun:
                 raise
@@ -192,9 +194,12 @@ def _template(scope: Mapping[str, Any]) -> str:
     return str(getattr(scope.get("route"), "path", "unrouted"))
 
 
-def _problem_of(error: Exception, request_id: str) -> Response:
+def _problem_of(error: BaseException, request_id: str) -> Response:
     if isinstance(error, StrongroomError):
         return response_to(error, request_id)
+    if isinstance(error, asyncio.CancelledError):
+        # The service stops, and the rest of this request did not come in time.
+        return response_to(OverloadedError(), request_id)
     if isinstance(error, _MisreadError):
         return framework_problem(error.status, request_id)
     detail = "Something went wrong here; it is on record."

@@ -66,9 +66,9 @@ class RuntimeReader:
         """The present, as the store's clock tells it."""
         return self._connection.now_ms
 
-    def schema(self) -> dict[str, str]:
-        """What `migrations.schema` says of the store."""
-        return migrations.schema(self._connection)
+    def outline(self) -> dict[str, str]:
+        """What `migrations.outline` says of the store."""
+        return migrations.outline(self._connection)
 
     def all(self, statement: Statement[RowT], /, **params: Value) -> list[RowT]:
         """Every row of the statement."""

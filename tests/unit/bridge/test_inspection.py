@@ -176,6 +176,32 @@ def test_a_store_of_another_version_is_told(root: _Root) -> None:
     assert (name, "newer" in detail) == (root.ben.name, True)
 
 
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        pytest.param("DROP INDEX sys_step_records_open", "index sys_step_records_open", id="lost"),
+        pytest.param("CREATE TABLE junk (x)", "table junk", id="added"),
+        pytest.param("DELETE FROM sys_migrations", "table sys_migrations", id="no record"),
+    ],
+)
+def test_a_store_that_waits_is_held_against_what_it_was(
+    root: _Root, change: str, found: str
+) -> None:
+    """Its migration would build on what somebody's hand has changed."""
+    with root.changing(root.ben) as store:
+        store.all("DELETE FROM sys_migrations WHERE number = 0")
+        store.all(change)
+    assert root.found() == [(root.ben.name, f"The schema differs: {found}.")]
+
+
+def test_a_store_that_cannot_be_read_on_hides_no_other(root: _Root) -> None:
+    """What is broken in one is told, and the next one is looked at."""
+    for path in (root.ben, root.cyd):
+        with root.changing(path) as store:
+            store.all("DROP TABLE memory_docs_fts_config")
+    assert {name for name, _ in root.found()} == {root.ben.name, root.cyd.name}
+
+
 def test_an_older_system_file_is_told(root: _Root) -> None:
     """The next start brings it up to date; until then nothing can be listed."""
     with root.changing(root.system) as store:

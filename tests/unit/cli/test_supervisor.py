@@ -28,7 +28,7 @@ import os, signal, sys
 from pathlib import Path
 from app import telemetry
 from app.cli import supervisor
-from app.errors import StartError
+from app.errors.starting import StartError
 from app.settings import Settings
 
 def prepare(settings):

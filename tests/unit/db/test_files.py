@@ -116,7 +116,7 @@ def test_a_store_without_room_is_not_there(tmp_path: Path) -> None:
     code = f"""
 import pathlib, resource, sys
 sys.path.insert(0, {str(Path.cwd())!r})
-from app.errors import StoreError
+from app.errors.stores import StoreError
 from tests.support.probes import make_store
 resource.setrlimit(resource.RLIMIT_FSIZE, (40960, 40960))
 try:

@@ -256,7 +256,7 @@ def test_descriptors_that_run_out_are_not_a_missing_file(path: Path) -> None:
     code = f"""
 import os, resource, pathlib
 from app.db import sqlite
-from app.errors import OutOfHandlesError, StoreMissingError
+from app.errors.stores import OutOfHandlesError, StoreMissingError
 path = pathlib.Path({str(path)!r})
 def attempt(path):
     try:
@@ -358,7 +358,7 @@ def test_a_creation_that_fails_half_way_leaves_nothing(tmp_path: Path, key: RawK
     code = f"""
 import pathlib, resource
 from app.db import sqlite
-from app.errors import StoreError
+from app.errors.stores import StoreError
 resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 try:
     sqlite.create(
@@ -766,7 +766,7 @@ _REFUSED = [
     pytest.param("VACUUM INTO '/tmp/never'", id="vacuum into"),
     pytest.param("PRAGMA foreign_keys = OFF", id="pragma"),
     pytest.param("PRAGMA key = 'x'", id="key"),
-    pytest.param("SELECT * FROM pragma_table_info('denied')", id="pragma as table"),
+    pytest.param("SELECT * FROM pragma_index_list('denied')", id="pragma as table"),
     pytest.param("SELECT load_extension('x')", id="extension"),
 ]
 

@@ -11,7 +11,7 @@ from app.clock import Millis
 from app.errors.callers import NotFoundError
 from app.errors.conflicts import ConflictError, JobOverError, LeaseLostError
 from app.errors.inputs import InvalidInputError
-from app.runtime import due, jobs
+from app.runtime import due, jobs, leases
 from app.runtime import operator_actions as acts
 from app.runtime.jobs import Terms
 from tests.support.stores import MovedClock, OwnerFile
@@ -335,3 +335,17 @@ def test_an_operators_act_is_kept_with_the_state_it_met(store: OwnerFile) -> Non
     [row] = acts.list_of(store.reader, "j", 9)
     assert (row.action, row.operator, row.acted_at) == ("job.retry", "box", store.clock())
     assert json.loads(row.item_state) == {"status": "dead", "attempts": 3}
+
+
+def test_a_lease_of_a_clock_that_was_ahead_ends_when_it_is_put_right(store: OwnerFile) -> None:
+    """Else a dead worker's job would run for as long as the clock was wrong."""
+    year_ms = 365 * 86_400_000
+    add(store)
+    store.clock.advance(year_ms)
+    take(store)
+    store.clock.advance(-year_ms)
+    with store.write() as tx:
+        assert leases.right(tx, TERMS.lease_ms, 9) == 1
+        assert leases.right(tx, TERMS.lease_ms, 9) == 0
+        jobs.expire(tx, TERMS)
+    assert due.next_outside(store.reader, ["mail"]) is not None

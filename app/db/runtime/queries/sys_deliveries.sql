@@ -178,3 +178,17 @@ DELETE FROM sys_handled_deliveries WHERE delivery_id IN (
 INSERT INTO sys_handled_deliveries (delivery_id, subscriber, handled_at)
 VALUES (:delivery_id, :subscriber, :now)
 ON CONFLICT (delivery_id) DO NOTHING RETURNING delivery_id AS value;
+
+-- name: right_deliveries
+-- A try later than any is one by a clock that was set back since: it is made now.
+-- scan: those that are open, once an hour
+UPDATE sys_deliveries SET lease_until = iif(lease_until IS NULL, NULL, :now), next_attempt_at = :now
+WHERE id IN (SELECT id FROM sys_deliveries WHERE finished_at IS NULL
+  AND coalesce(lease_until, next_attempt_at) > :beyond LIMIT :limit)
+RETURNING id AS value;
+
+-- name: right_probes
+-- The same of a breaker's next probe.
+-- scan: few breakers, once an hour
+UPDATE sys_circuit_breakers SET next_probe_at = :now WHERE next_probe_at > :beyond
+RETURNING connection AS value;

@@ -160,3 +160,9 @@ DELETE FROM sys_jobs WHERE id IN (
     AND finished_at < max(:done_before, :dead_before)
   ORDER BY finished_at LIMIT :limit)
 RETURNING id AS value;
+
+-- name: right_job_leases
+-- A lease longer than any is one by a clock that was set back since: it ends now.
+UPDATE sys_jobs SET lease_until = :now WHERE id IN (
+  SELECT id FROM sys_jobs WHERE status = 'running' AND lease_until > :beyond LIMIT :limit)
+RETURNING id AS value;
