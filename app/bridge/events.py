@@ -1,7 +1,8 @@
 """The feed of events: the caller's own store's, and of the group's what the caller may see.
 
-`may_see` alone decides who is told of an event in the group's store, in pages, streams and
-webhooks alike: whoever the event's entity would be shown to when asked for by itself.
+Of one's own a person sees all, a token what it could ask for (`may_be_told`). `may_see` alone
+decides who is told of an event in the group's store, in pages, streams and webhooks alike:
+whoever the event's entity would be shown to when asked for by itself.
 """
 
 import json
@@ -48,6 +49,17 @@ OVERSEEN: Final[dict[str, Capability | None]] = {
     "scheduled_job": "operate",
 }
 """What administrators are told of, and by which capability; None: by the role `admin` alone."""
+
+OWN: Final[dict[str, str | None]] = {
+    "memory_doc": "memory:read",
+    "report": "reports:read",
+    "secret": "secrets",
+    "user_config": None,
+    "subscription": None,
+    "schedule": "jobs:work",
+}
+"""Of their member's own store, what tokens are told of, and by which scope beside the feed's;
+None: by none, as no token can ask for it. A blob is told of as what it hangs on."""
 
 
 class Told(Protocol):
@@ -119,6 +131,25 @@ def may_see(event: Told, viewer: Viewer) -> bool:
     return viewer.is_admin or OVERSEEN[event.entity_type] in viewer.capabilities
 
 
+def may_be_told(event: Told, scopes: frozenset[str]) -> bool:
+    """Whether a credential is told of an event in its member's own store.
+
+    Args:
+        event: Of their own store.
+        scopes: Of the credential; a person's session has them all.
+
+    Returns:
+        Whether it could ask for the event's entity by itself; False for what has no rule.
+    """
+    if ALL_SCOPES in scopes:
+        return True
+    entity = event.entity_type
+    if entity == "blob":
+        entity = "memory_doc" if event.audience == "members" else "report"
+    scope = OWN.get(entity)
+    return scope is not None and covers(scopes, scope)
+
+
 def _may_read_report(payload: str, viewer: Viewer) -> bool:
     told: dict[str, Any] = json.loads(payload)
     if "producer_user_id" not in told:
@@ -172,13 +203,14 @@ def read_log(
 async def admission(
     room: Strongroom, caller: Caller, home: Home, types: Types
 ) -> Callable[[Event], bool]:
-    """Which events of a home a caller is shown: those wanted, and of the group's those they may.
+    """Which events of a home a caller is shown: of those wanted, what their credential may see.
 
     Returns:
         The judge, as of now.
     """
     if home == "own":
-        return types.admit
+        scopes = caller.scopes
+        return lambda event: types.admit(event) and may_be_told(event, scopes)
     asking = await viewer(room, caller)
     return lambda event: types.admit(event) and may_see(event, asking)
 

@@ -147,6 +147,23 @@ def test_a_stream_tells_what_happens_and_goes_on(people: People) -> None:
         assert next(events_in(lines)) == second
 
 
+def test_a_token_hears_what_it_may_ask_for(people: People) -> None:
+    """With the feed's scope alone nothing of its member's notes; in pages and streams alike."""
+    me = people.add("careful", "member")
+    assert me.put("user-memory/private.md", "x").is_success
+    for scopes, count in ((["events:read"], 0), (["events:read", "memory:read"], 1)):
+        body = {"label": "t", "scopes": scopes}
+        made = me.call("POST", "/api/tokens", json=body)
+        assert made.status_code == 201, made.text
+        headers = {"Authorization": f"Bearer {made.json()['token']}"}
+        token = Client(me.service, me.username, me.password, headers, me.user_id)
+        assert len(token.call("GET", "/api/events").json()["items"]) == count
+        with stream(token) as lines:
+            begun = [next(lines) for _ in range(4)]
+            assert begun[0] == ": waiting"
+            assert ("private.md" in begun[3]) == bool(count)
+
+
 def test_a_quiet_stream_says_that_it_lives(people: People) -> None:
     """By a comment, with the place to come back to."""
     me = people.add("quiet", "member")

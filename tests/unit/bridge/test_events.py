@@ -7,7 +7,8 @@ from typing import Final
 import pytest
 
 from app.bridge import events, layout
-from app.bridge.events import OVERSEEN, Viewer, may_see
+from app.bridge.api_tokens import SCOPES
+from app.bridge.events import OVERSEEN, OWN, Viewer, may_be_told, may_see
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.errors.conflicts import EventLogRestartedError
@@ -17,6 +18,7 @@ from app.owner import notes, reports
 from app.owner.notes import Condition
 from app.owner.reports import NewReport
 from app.registry.roles import CAPABILITIES
+from app.registry.sessions import ALL_SCOPES
 from app.runtime.events import Cursor, Types
 from tests.support.rig import ACTOR, Rig, add, enter, write_note
 from tests.support.rooms import CALL
@@ -115,8 +117,34 @@ def test_a_token_is_told_of_what_it_could_ask_for(event: Told, scope: str) -> No
     assert not may_see(event, replace(ADMIN, scopes=frozenset(others)))
 
 
+@pytest.mark.parametrize(
+    ("event", "scope"),
+    [
+        (Told("memory_doc", "members"), "memory:read"),
+        (Told("blob", "members"), "memory:read"),
+        (Told("blob", "supervisors"), "reports:read"),
+        (Told("report", "admins"), "reports:read"),
+        (Told("report", "supervisors"), "reports:read"),
+        (Told("secret", "members"), "secrets"),
+        (Told("schedule", "admins"), "jobs:work"),
+        (Told("subscription", "admins"), None),
+        (Told("user_config", "members"), None),
+        (Told("nothing_known", "members"), None),
+    ],
+)
+def test_a_token_is_told_of_its_members_own_what_it_could_ask_for(
+    event: Told, scope: str | None
+) -> None:
+    """The scope of the entity's own call, beside the feed's; a person's session sees all."""
+    assert may_be_told(event, frozenset({ALL_SCOPES}))
+    showing = {name for name in SCOPES if may_be_told(event, frozenset({events.SCOPE, name}))}
+    assert showing == ({scope} - {None})
+
+
 def test_every_tracked_entity_has_its_rule() -> None:
     """One that is added is told to nobody until somebody says to whom."""
+    own = {item.entity for bucket in layout.MEMBER_KIND.buckets for item in bucket.tracked}
+    assert own == OWN.keys() | {"blob"}
     tracked = {item.entity for bucket in layout.SYSTEM_KIND.buckets for item in bucket.tracked}
     assert tracked - OVERSEEN.keys() <= {"memory_doc", "blob", "report"}
 
@@ -188,6 +216,21 @@ def test_ones_own_log_is_read_and_pruned(rig: Rig) -> None:
         assert rest == await events.read_page(room, caller, CALL, "own", first.next, ALL, 10)
         with pytest.raises(EventLogRestartedError):
             await events.read_page(room, caller, CALL, "own", Cursor("00", 3), ALL, 10)
+
+    rig.run(work)
+
+
+def test_a_token_reads_of_ones_own_log_what_it_may(rig: Rig) -> None:
+    """And gets past the rest of it."""
+
+    async def work(room: Strongroom) -> None:
+        await add(room)
+        caller = await enter(room)
+        await write_note(room, caller)
+        for scopes, count in (({events.SCOPE}, 0), ({events.SCOPE, "memory:read"}, 1)):
+            weaker = replace(caller, kind="token", scopes=frozenset(scopes))
+            found = await events.read_page(room, weaker, CALL, "own", None, ALL, 10)
+            assert (len(found.items), found.next.seq) == (count, 1)
 
     rig.run(work)
 
