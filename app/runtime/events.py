@@ -27,7 +27,7 @@ Event = EventRow
 EXAMINED_MAX: Final = 5_000
 """Events that one page looks at; the rest is the next one's, though nothing was shown."""
 _BATCH: Final = 1_000
-_CURSOR: Final = re.compile(r"([0-9a-f]{1,64})\.(0|[1-9][0-9]{0,17})")
+_CURSOR: Final = re.compile(r"([0-9a-f]{1,64})\.(0|[1-9][0-9]{0,18})")
 _TYPE: Final = re.compile(r"[a-z][a-z0-9_]*\.([a-z][a-z0-9_]*|\*)")
 
 

@@ -121,9 +121,10 @@ def test_a_pruned_place_is_told_with_the_first_kept(people: People) -> None:
         answer = me.call("GET", path, params={"after": first})
         assert (answer.status_code, code_of(answer)) == (410, "event_cursor_expired")
         assert answer.json()["first_seq"] == 3
-        ahead = f"{first.split('.')[0]}.3"
-        answer = me.call("GET", path, params={"after": ahead})
-        assert (answer.status_code, code_of(answer)) == (409, "event_cursor_ahead")
+        for seq in (3, 2**63 - 1):
+            ahead = f"{first.split('.')[0]}.{seq}"
+            answer = me.call("GET", path, params={"after": ahead})
+            assert (answer.status_code, code_of(answer)) == (409, "event_cursor_ahead")
     assert me.call("DELETE", "/api/events").status_code == 422
     assert me.put("user-memory/a.md", "z").is_success
     assert [item["seq"] for item in me.call("GET", "/api/events").json()["items"]] == [3]
@@ -145,6 +146,16 @@ def test_a_stream_tells_what_happens_and_goes_on(people: People) -> None:
     again = Client(me.service, me.username, me.password, headers, me.user_id)
     with stream(again, after=second["cursor"]) as lines:
         assert next(events_in(lines)) == second
+
+
+def test_a_stream_cannot_come_back_to_two_places(people: People) -> None:
+    """Two `Last-Event-ID` are refused, be they the same or not; so is one that is none."""
+    me = people.member
+    cursor = me.call("GET", "/api/events").json()["next_cursor"]
+    for sent in ([cursor, cursor], [cursor, "x"], ["x"], [""], ["0" * 101]):
+        headers = [*me.headers.items(), *(("Last-Event-ID", each) for each in sent)]
+        answer = me.service.client.get("/api/events/stream", headers=headers)
+        assert answer.status_code == 422, sent
 
 
 def test_a_token_hears_what_it_may_ask_for(people: People) -> None:

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi import Query as FromQuery
 from fastapi.sse import EventSourceResponse, format_sse_event
 from pydantic import Field
@@ -57,6 +57,21 @@ def _types_of(text: str | None) -> Types:
 
 def _place_of(text: str | None) -> Cursor | None:
     return None if text is None else events.parse_cursor(text)
+
+
+def _come_back_to(request: Request) -> str | None:
+    """The place that a client comes back to.
+
+    Returns:
+        What `Last-Event-ID` says; None when it was not sent.
+
+    Raises:
+        InvalidInputError: It was sent twice.
+    """
+    sent = request.headers.getlist("last-event-id")
+    if len(sent) > 1:
+        raise InvalidInputError
+    return sent[0] if sent else None
 
 
 def _item(epoch: str, event: Event) -> dict[str, Any]:
@@ -166,7 +181,9 @@ def _message(epoch: str, event: Event) -> bytes:
 async def stream_events(
     query: Annotated[FeedQuery, FromQuery()],
     ask: AskDep,
-    last_event_id: Annotated[str | None, Header(max_length=_CURSOR_MAX)] = None,
+    _last_event_id: Annotated[
+        str | None, Header(alias="Last-Event-ID", max_length=_CURSOR_MAX)
+    ] = None,
 ) -> EventStream:
     """The same, as they come: each a Server-Sent Event whose id is its cursor.
 
@@ -176,6 +193,8 @@ async def stream_events(
         The stream. A comment comes when nothing else does. An event named `end` says by its
         `code` why the stream ends, when the caller may not go on.
     """
+    # Read as it was sent: the framework shows one of two.
+    last_event_id = _come_back_to(ask.request)
     after = query.after if last_event_id is None else last_event_id
     tail = await subscribe(
         ask.room, ask.caller, ask.call, query.home, _place_of(after), _types_of(query.types)
