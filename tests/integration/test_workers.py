@@ -3,8 +3,10 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import json
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -316,6 +318,27 @@ def test_a_stop_finishes_the_writes_in_flight(alone: Client) -> None:
     assert faults(service.settings, serving=False) == []
     service.start()
     assert all(alone.read(path) == "text" for path in acknowledged[-50:])
+
+
+@pytest.mark.long
+def test_a_request_that_a_stop_cuts_off_is_answered_by_a_problem(alone: Client) -> None:
+    """Its body did not come in time: 503 with a code, as whenever the service has no room."""
+    service = alone.service
+    address = service.client.base_url
+    with socket.create_connection((address.host, address.port or 80), timeout=30) as client:
+        client.sendall(
+            (
+                "PUT /api/file?path=user-memory/slow.md HTTP/1.1\r\n"
+                f"host: {address.host}:{address.port}\r\n"
+                f"authorization: {alone.headers['Authorization']}\r\n"
+                "content-type: text/markdown\r\ncontent-length: 10\r\n\r\nx"
+            ).encode()
+        )
+        assert service.stop() == 0
+        answer = b"".join(iter(lambda: client.recv(4096), b"")).decode()
+    head, _, body = answer.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 503")
+    assert json.loads(body)["code"] == "overloaded"
 
 
 def test_a_second_server_refuses_and_workers_end_with_their_parent(alone: Client) -> None:
