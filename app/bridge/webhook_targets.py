@@ -27,8 +27,9 @@ _RESOLVE_S: Final = 5.0
 _CHARACTERS: Final = re.compile(r"[!-\[\]-~]+")
 """Visible ASCII; not the backslash, which some read as a slash."""
 _PORTS: Final = {"https": 443, "http": 80}
-_NAME: Final = re.compile(r"[a-z0-9._-]+")
-"""Of names that a resolver takes as they are, and of IPv4 addresses however they are written."""
+_LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}")
+"""Of names that there can be, and of IPv4 addresses however they are written."""
+_NAME_CHARS_MAX: Final = 253
 _ENCODED: Final = "xn--"
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -105,20 +106,20 @@ def host_of(url: httpx.URL) -> str:
 
 
 def _is_host(host: str) -> bool:
-    if ":" in host:  # of addresses alone, which were read with the url
-        return True
-    return bool(_NAME.fullmatch(host)) and all(map(_is_label, host.split(".")))
+    if ":" in host:  # of addresses alone, which were read with the url; a zone is this box's own
+        return "%" not in host
+    name = host.removesuffix(".")
+    return len(name) <= _NAME_CHARS_MAX and all(map(_is_label, name.split(".")))
 
 
 def _is_label(label: str) -> bool:
-    """Whether an international label stands for anything; of others the resolver knows."""
-    if not label.startswith(_ENCODED):
-        return True
+    """Whether a resolver takes it as it is, and an international one stands for anything."""
+    if not _LABEL.fullmatch(label):
+        return False
     try:
-        idna.ulabel(label)
+        return not label.startswith(_ENCODED) or bool(idna.ulabel(label))
     except UnicodeError:
         return False
-    return True
 
 
 def port_of(url: httpx.URL) -> int:

@@ -76,7 +76,7 @@ class IdempotencyKeyReusedError(InvalidInputError):
 
 
 class WebhookUrlError(InvalidInputError):
-    """A webhook's url is https, at most 2,048 characters, without user, password or fragment."""
+    """A webhook's url is https to a sound host, 2,048 characters at most, no user, no fragment."""
 
     code = "invalid_webhook_url"
 
