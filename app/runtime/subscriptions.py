@@ -15,8 +15,9 @@ from app.db.runtime import statements as sql
 from app.db.runtime.rows import SubscriberRow, TargetRow, WebhookRow
 from app.db.runtime.store import RuntimeReader, RuntimeTransactor
 from app.errors.callers import NotFoundError
-from app.errors.conflicts import ConflictError, VersionConflictError
+from app.errors.conflicts import ConflictError
 from app.errors.inputs import InvalidInputError
+from app.runtime.versions import require_version
 
 Webhook = WebhookRow
 """One webhook, without its secret."""
@@ -150,7 +151,7 @@ def set_webhook(
         InvalidInputError: Its types name no event.
     """
     row = get_webhook(tx, webhook_id, made_by)
-    require_version(row, match)
+    require_version(row.version, match)
     types = changes.get("event_types", json.loads(row.event_types))
     require_types(types)
     changed = row._replace(
@@ -194,7 +195,7 @@ def set_secret(  # noqa: PLR0913, PLR0917 - each is one column
         NotFoundError: There is none, or it is another's.
         VersionConflictError: Another version stands.
     """
-    require_version(get_webhook(tx, webhook_id, made_by), match)
+    require_version(get_webhook(tx, webhook_id, made_by).version, match)
     tx.run(sql.SET_WEBHOOK_SECRET, id=webhook_id, secret=secret, until=until_ms, now=tx.now_ms)
     return get_webhook(tx, webhook_id, made_by)
 
@@ -208,18 +209,8 @@ def remove_webhook(
         NotFoundError: There is none, or it is another's.
         VersionConflictError: Another version stands.
     """
-    require_version(get_webhook(tx, webhook_id, made_by), match)
+    require_version(get_webhook(tx, webhook_id, made_by).version, match)
     tx.run(sql.REMOVE_WEBHOOK, id=webhook_id)
-
-
-def require_version(row: Webhook, match: frozenset[int] | None) -> None:
-    """Refuse a change meant for another version.
-
-    Raises:
-        VersionConflictError: It is.
-    """
-    if match is not None and row.version not in match:
-        raise VersionConflictError(row.version)
 
 
 def declare(tx: RuntimeTransactor, wanted: Mapping[str, Sequence[str]]) -> bool:
