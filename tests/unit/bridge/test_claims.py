@@ -115,3 +115,22 @@ def test_the_end_of_a_wait_is_no_failure_while_the_store_is_locked(rig: Rig) -> 
         assert await waiter is None
 
     rig.run(work)
+
+
+def test_a_claim_that_reaches_nobody_is_given_back(rig: Rig) -> None:
+    """Who asked went away while it was taken: the job waits, and no attempt counts."""
+    waiting = Waiting()
+
+    def reach(point: str) -> None:
+        if point == "job.claimed":
+            waiting.end()
+
+    async def work(room: Strongroom) -> None:
+        await add(room)
+        caller = await enter(room)
+        job_id = await _enqueue(room, caller)
+        assert await _claim(room, caller, waiting, 0) is None
+        job = await jobs.get(room, caller, CALL, "own", job_id)
+        assert (job.status, job.attempts) == ("pending", 0)
+
+    rig.run(work, reach)
