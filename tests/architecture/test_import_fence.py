@@ -37,7 +37,7 @@ _VIOLATIONS: Final = [
     ("app/bridge/layout.py", "import fastapi", "pure-core"),
     ("app/bridge/layout.py", "import app.web.owner", "layers"),
     ("app/crypto/kdf.py", "import app.db.context", "layers"),
-    ("app/errors/base.py", "import app.crypto.kdf", "layers"),
+    ("app/errors/root.py", "import app.crypto.kdf", "layers"),
     ("app/db/sqlite.py", "import app.db.writer", "db-layers"),
     ("app/db/context.py", "import app.db.authorizer", "db-layers"),
     ("app/db/locks.py", "import app.db.writer", "db-layers"),
