@@ -61,6 +61,7 @@ def test_counts_are_sums_over_the_workers_and_tell_nothing_private(tmp_path: Pat
         assert service.stop() == 0, service.log
 
 
+@pytest.mark.long
 def test_the_token_of_the_file_opens_the_counts_beside_the_api(tmp_path: Path) -> None:
     """Read anew at each call; a member's credential is none."""
     file = tmp_path / "metrics.token"

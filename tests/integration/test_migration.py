@@ -159,6 +159,7 @@ def test_a_migration_killed_at_a_point_is_done_or_never_was(
 
 
 @pytest.mark.parametrize("point", chosen(["start.applying"], list(STARTED)))
+@pytest.mark.long
 def test_a_start_killed_amid_its_migration_is_begun_anew(tmp_path: Path, point: str) -> None:
     """The next one finds system.db of one of the two versions, and serves."""
     group = _group(tmp_path)

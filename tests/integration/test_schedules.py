@@ -240,6 +240,7 @@ def root_of(folder: Path) -> Path:
 @pytest.mark.parametrize(
     "point", chosen(["schedule.written"], ["schedule.due", "schedule.written", "schedule.settled"])
 )
+@pytest.mark.long
 def test_a_tick_is_settled_once_whenever_the_worker_dies(tmp_path: Path, point: str) -> None:
     """Before it, amid its transaction and after; the job is there exactly once."""
     base = "/api/admin/schedules"

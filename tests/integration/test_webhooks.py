@@ -262,6 +262,7 @@ def test_two_workers_tell_every_event_once(tmp_path: Path, far: Endpoint, count:
     "point",
     chosen(["delivery.sent"], ["delivery.claimed", "delivery.sent", "delivery.marked"]),
 )
+@pytest.mark.long
 def test_a_delivery_survives_its_process(tmp_path: Path, far: Endpoint, point: str) -> None:
     """Killed after the claim, after the try, after the mark: none is lost, each has one id."""
     with LiveService(tmp_path, delivery_lease_s=1, **CHOSEN) as service:
