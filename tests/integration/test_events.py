@@ -351,6 +351,7 @@ def _whole_log(me: Client) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("workers", "turns"), chosen([(1, 2)], [(1, 20), (2, 40)]))
+@pytest.mark.long
 def test_whoever_follows_misses_nothing_and_sees_nothing_twice(
     tmp_path: Path, workers: int, turns: int
 ) -> None:

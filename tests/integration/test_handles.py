@@ -84,6 +84,7 @@ def service(root: Path) -> Iterator[LiveService]:
         yield service
 
 
+@pytest.mark.long
 def test_every_member_is_served_under_a_limit_of_descriptors(service: LiveService) -> None:
     """Each of many members reads and writes at once with others, without one error."""
     # Passwords are checked two at a time, with a short queue: that limit is another's test.
@@ -105,6 +106,7 @@ def test_every_member_is_served_under_a_limit_of_descriptors(service: LiveServic
     assert _open_files(service) < DESCRIPTORS
 
 
+@pytest.mark.long
 def test_descriptors_stay_flat_however_often_stores_come_and_go(service: LiveService) -> None:
     """A second and third round over all members hold no more open than the first."""
     names = _names(service)[:60]
@@ -125,6 +127,7 @@ def test_descriptors_stay_flat_however_often_stores_come_and_go(service: LiveSer
     assert max(later) <= first + 10, (first, later)
 
 
+@pytest.mark.long
 def test_no_descriptor_of_a_file_that_is_gone_stays_open(service: LiveService) -> None:
     """What was evicted or replaced is closed; none of the worker's files is a deleted one."""
     pid = service.workers()[0]

@@ -34,6 +34,7 @@ def enqueue_all(
     return asyncio.run(main())
 
 
+@pytest.mark.long
 def test_two_workers_do_every_job_once(tmp_path: Path) -> None:
     """However many wait: each is claimed once and has one effect; long ones keep their claim."""
     with LiveService(tmp_path, workers=2, **_POLL) as service:
@@ -92,6 +93,7 @@ def test_what_a_program_asked_survives_too(tmp_path: Path) -> None:
         assert (done["status"], done["result"], done["attempts"]) == ("done", "sent", 2)
 
 
+@pytest.mark.long
 def test_a_stop_gives_running_jobs_back_and_ends_waits(tmp_path: Path) -> None:
     """At SIGTERM a long poll is answered at once, and what runs is not charged."""
     with LiveService(tmp_path, **(_POLL | {"job_lease_s": 300})) as service:

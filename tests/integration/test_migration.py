@@ -137,6 +137,7 @@ def test_only_the_operator_sees_the_fleet(group: Group) -> None:
 
 @pytest.mark.parametrize("is_everybody", chosen([True], [True, False]))
 @pytest.mark.parametrize("point", chosen(["migrate.applying"], list(MIGRATED)))
+@pytest.mark.long
 def test_a_migration_killed_at_a_point_is_done_or_never_was(
     group: Group, point: str, *, is_everybody: bool
 ) -> None:
