@@ -145,6 +145,7 @@ def test_refusals_of_the_server_reach_the_operator() -> None:
     assert "Another process serves this root." in _strongroom("init", code=3).stderr
 
 
+@pytest.mark.long
 def test_another_worker_takes_the_socket_over(service: LiveService) -> None:
     """The leader killed, commands are answered within a moment, while the other still serves."""
     _strongroom("lock", "ana")
@@ -156,6 +157,7 @@ def test_another_worker_takes_the_socket_over(service: LiveService) -> None:
         _add(f"m{worker}")
 
 
+@pytest.mark.long
 def test_a_socket_is_gone_after_a_clean_stop(service: LiveService) -> None:
     """And after a kill a stale one stands in nobody's way."""
     _strongroom("lock", "ana")
@@ -197,6 +199,7 @@ def test_idle_stores_are_locked(tmp_path: Path) -> None:
         assert service.client.get("/api/file", params=path, headers=headers).text == "kept"
 
 
+@pytest.mark.long
 def test_a_command_beside_a_prepared_root_costs_what_the_root_costs(tmp_path: Path) -> None:
     """A member made without a server can sign in at one that derives at another cost."""
     start.prepare(Settings(root=tmp_path), kdf_params=CHEAP)

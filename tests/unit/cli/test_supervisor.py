@@ -239,6 +239,7 @@ def test_a_worker_that_cannot_start_ends_the_server(start: _Start, code: int) ->
     assert sum("worker_started" in line for line in server.said) == 5
 
 
+@pytest.mark.long
 def test_an_application_that_cannot_start_ends_the_server(start: _Start, tmp_path: Path) -> None:
     """A failing lifespan is a worker's exit with 3, however long it took."""
     (tmp_path / "unfit").touch()
