@@ -171,6 +171,7 @@ def test_a_socket_is_gone_after_a_clean_stop(service: LiveService) -> None:
     _add("cyd")
 
 
+@pytest.mark.long
 def test_a_sign_up_that_was_killed_is_undone_by_the_next_command(tmp_path: Path) -> None:
     """The command line repairs a root before it changes it, as a server does."""
     with LiveService(tmp_path, kill_at="sign_up.file_made") as service:
@@ -183,6 +184,7 @@ def test_a_sign_up_that_was_killed_is_undone_by_the_next_command(tmp_path: Path)
     assert _ask("check")["findings"] == []
 
 
+@pytest.mark.long
 def test_idle_stores_are_locked(tmp_path: Path) -> None:
     """What nobody uses is closed, and the next call of the session opens it again."""
     with LiveService(tmp_path, idle_lock_s=1) as service:

@@ -136,6 +136,7 @@ def test_one_authorization_is_enough(people: People) -> None:
     assert client.get("/api/session", headers=lower).is_success
 
 
+@pytest.mark.long
 def test_behind_tls_everything_is_bound_to_the_public_name(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

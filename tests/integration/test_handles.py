@@ -142,6 +142,7 @@ def test_no_descriptor_of_a_file_that_is_gone_stays_open(service: LiveService) -
     assert eventually(lambda: not deleted())
 
 
+@pytest.mark.long
 def test_a_lack_of_descriptors_never_reads_as_a_missing_store(tmp_path: Path) -> None:
     """With a budget beyond what the system gives, the answer is 503 and passes by itself."""
     root = _made(tmp_path, 24)

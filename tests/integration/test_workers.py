@@ -341,6 +341,7 @@ def test_a_request_that_a_stop_cuts_off_is_answered_by_a_problem(alone: Client) 
     assert json.loads(body)["code"] == "overloaded"
 
 
+@pytest.mark.long
 def test_a_second_server_refuses_and_workers_end_with_their_parent(alone: Client) -> None:
     """One root, one server: a second one says why; orphans end before the next one serves."""
     service = alone.service
@@ -360,6 +361,7 @@ def test_a_second_server_refuses_and_workers_end_with_their_parent(alone: Client
 
 
 @pytest.mark.parametrize("wait_s", chosen([0.5], [0.5, 10.0]))
+@pytest.mark.long
 def test_a_worker_that_stands_still_makes_exclusive_operations_busy_and_changes_nothing(
     tmp_path: Path, wait_s: float
 ) -> None:
