@@ -109,11 +109,6 @@ def store_drifted(owner: str, objects: int) -> None:
     _write(logging.ERROR, "store_drifted", owner=owner, objects=objects)
 
 
-def store_evicted(user_id: UserId) -> None:
-    """This process closed a member's store to free its handles; the key stays."""
-    _write(logging.DEBUG, "store_evicted", user_id=user_id)
-
-
 def operation_finished(name: str) -> None:
     """A half-done operation was found and finished."""
     _write(logging.WARNING, "operation_finished", name=name)

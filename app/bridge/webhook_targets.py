@@ -14,13 +14,15 @@ import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import httpx
 import idna
 
 from app.errors.inputs import WebhookTargetError, WebhookUrlError
 from app.settings import PORT_MAX
+
+if TYPE_CHECKING:
+    import httpx
 
 URL_CHARS_MAX: Final = 2_048
 _RESOLVE_S: Final = 5.0
@@ -74,7 +76,7 @@ _GLOBAL_V6: Final = ipaddress.IPv6Network("2000::/3")
 """All else of IPv6 is loopback, mapped, translated, local, multicast or nobody's yet."""
 
 
-def parse(url: str) -> httpx.URL:
+def parse(url: str) -> "httpx.URL":
     """Read a webhook's url.
 
     Returns:
@@ -84,6 +86,8 @@ def parse(url: str) -> httpx.URL:
         WebhookUrlError: Not https or http, no host or none that there can be, a user, a
             password, a fragment, characters that no url has, or too long.
     """
+    import httpx  # noqa: PLC0415 - 0.15 s that no start should wait
+
     if len(url) > URL_CHARS_MAX or not _CHARACTERS.fullmatch(url):
         raise WebhookUrlError
     try:
@@ -100,7 +104,7 @@ def parse(url: str) -> httpx.URL:
     return read
 
 
-def host_of(url: httpx.URL) -> str:
+def host_of(url: "httpx.URL") -> str:
     """The name or address that is resolved, judged and named to the endpoint; no brackets."""
     return url.raw_host.decode("ascii")
 
@@ -122,7 +126,7 @@ def _is_label(label: str) -> bool:
         return False
 
 
-def port_of(url: httpx.URL) -> int:
+def port_of(url: "httpx.URL") -> int:
     """The port that a url names or means."""
     return url.port or _PORTS[url.scheme]
 
@@ -170,7 +174,7 @@ def is_allowed(text: str, networks: Sequence[str], *, is_clear: bool) -> bool:
     return isinstance(address, ipaddress.IPv4Address) or address in _GLOBAL_V6
 
 
-def require_allowed(url: httpx.URL, addresses: Sequence[str], networks: Sequence[str]) -> None:
+def require_allowed(url: "httpx.URL", addresses: Sequence[str], networks: Sequence[str]) -> None:
     """Refuse a host of which any address may not be reached.
 
     Raises:

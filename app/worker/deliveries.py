@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from app import telemetry
 from app.bridge import deliveries as words
@@ -35,7 +35,9 @@ from app.ids import UserId
 from app.runtime import breakers, deliveries
 from app.runtime.deliveries import Claimed, Due, Result
 from app.runtime.subscriptions import INTERNAL
-from app.worker.http_sender import Sender
+
+if TYPE_CHECKING:
+    from app.worker.http_sender import Sender
 
 Store = RuntimeStore[Any, Any]
 """The group's, or a member's."""
@@ -80,7 +82,7 @@ class Deliveries:
         room: Strongroom,
         subscribers: Subscribers = SUBSCRIBERS,
         *,
-        sender: Sender | None = None,
+        sender: "Sender | None" = None,
         random: Callable[[float, float], float] = _RANDOM,
     ) -> None:
         """Begin with the stores that are open here.
@@ -94,7 +96,7 @@ class Deliveries:
         self._room = room
         settings = room.settings
         self._subscribers = {each.name: each for each in subscribers}
-        self._sender = sender or Sender(settings.delivery_timeout_s, settings.webhook_networks)
+        self._made = sender
         self._random = random
         self._policy = words.policy_of(settings)
         self._alert_ms = int(settings.breaker_alert_s * 1000)
@@ -137,6 +139,14 @@ class Deliveries:
         if desk is not None:
             await self._empty([desk])
 
+    def _sender(self) -> "Sender":
+        if self._made is None:
+            from app.worker.http_sender import Sender  # noqa: PLC0415 - only who sends needs it
+
+            settings = self._room.settings
+            self._made = Sender(settings.delivery_timeout_s, settings.webhook_networks)
+        return self._made
+
     async def close(self) -> None:
         """Break off and give back everything, and claim no more."""
         self._is_closing = True
@@ -144,7 +154,8 @@ class Deliveries:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 await self._empty([self._group, *self._members.values()])
-        await self._sender.close()
+        if self._made is not None:
+            await self._made.close()
 
     async def _empty(self, desks: Iterable[_Desk]) -> None:
         await asyncio.gather(*(self._leave(desk) for desk in desks))
@@ -312,7 +323,7 @@ class Deliveries:
             if desk.is_group and not await words.may_be_told(self._room, claimed):
                 return None
             message = words.message_of(self._room, claimed, is_group=desk.is_group)
-            return await self._sender.send(message)
+            return await self._sender().send(message)
         except Exception as error:  # noqa: BLE001 - the boundary of a try
             telemetry.unexpected("delivery", error)
             return Result("internal")

@@ -51,7 +51,6 @@ telemetry.stopping()
 telemetry.stopped()
 telemetry.store_opened(UserId("u1"))
 telemetry.store_locked(UserId("u1"))
-telemetry.store_evicted(UserId("u1"))
 telemetry.operation_finished("rotate")
 telemetry.operation_undone("sign_up")
 telemetry.operation_late("erase", "k")
@@ -75,7 +74,6 @@ telemetry.loop_lagged(40)
         ("info", "stopped"),
         ("debug", "store_opened", "u1"),
         ("debug", "store_locked", "u1"),
-        ("debug", "store_evicted", "u1"),
         ("warning", "operation_finished", "rotate"),
         ("warning", "operation_undone", "sign_up"),
         ("error", "operation_late", "erase", "k"),
