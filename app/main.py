@@ -9,8 +9,8 @@ from starlette.types import ASGIApp
 
 from app import metrics, telemetry
 from app.bridge import start
+from app.bridge.notifications.subscribers import SUBSCRIBERS, Subscribers
 from app.bridge.strongroom import Reach, reach_nothing
-from app.bridge.subscribers import SUBSCRIBERS, Subscribers
 from app.clock import Clock, system_clock
 from app.crypto.kdf import KdfParams
 from app.settings import Settings

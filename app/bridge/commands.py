@@ -5,16 +5,8 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
-from app.bridge import (
-    audit,
-    delivery_commands,
-    erasure,
-    fleet,
-    half_done,
-    job_commands,
-    members,
-    schedule_commands,
-)
+from app.bridge.accounts import erasure, members
+from app.bridge.accounts.signup import NewMember, sign_up
 from app.bridge.arguments import (
     PASSWORD_CHARS_MAX,
     Answer,
@@ -28,8 +20,10 @@ from app.bridge.arguments import (
     find_user,
 )
 from app.bridge.callers import Call
-from app.bridge.signup import NewMember, sign_up
+from app.bridge.maintenance import audit, fleet, half_done
+from app.bridge.notifications import delivery_commands
 from app.bridge.strongroom import Strongroom
+from app.bridge.work import job_commands, schedule_commands
 from app.clock import Millis, rfc3339
 from app.db.context import Actor
 from app.db.registry import statements as sql

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from app import metrics, telemetry
-from app.bridge import instance_key, layout, setup
-from app.bridge.acts import Acts
+from app.bridge import instance_key, layout
+from app.bridge.accounts import setup
+from app.bridge.accounts.acts import Acts
 from app.bridge.gate import DerivationGate
 from app.bridge.instance_key import InstanceKey
-from app.bridge.janitor import Janitor
+from app.bridge.maintenance.janitor import Janitor
 from app.bridge.operations import Operations
 from app.bridge.seen import SeenNotes
 from app.bridge.stores import Stores

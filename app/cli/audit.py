@@ -51,7 +51,7 @@ def verify(
 
     Changes nothing, beside a running server too. Ends with 1 when something does not hold.
     """
-    from app.bridge import audit  # noqa: PLC0415 - the driver and the ciphers
+    from app.bridge.maintenance import audit  # noqa: PLC0415 - the driver and the ciphers
 
     kept_hash = _read_hash(kept)
     with telling_errors(as_json=as_json):
@@ -68,7 +68,7 @@ def verify(
 
 def head(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show the head of the record of changes, to be kept elsewhere."""
-    from app.bridge import audit  # noqa: PLC0415 - the driver and the ciphers
+    from app.bridge.maintenance import audit  # noqa: PLC0415 - the driver and the ciphers
 
     with telling_errors(as_json=as_json):
         found = audit.head(Settings.load(root=root))

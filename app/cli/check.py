@@ -9,7 +9,7 @@ from app.cli.terminal import AsJson, Root, counting, printable, show_json, telli
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.bridge.inspection import Inspection
+    from app.bridge.maintenance.inspection import Inspection
 
 
 def check(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
@@ -18,7 +18,7 @@ def check(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 -
     Changes nothing, beside a running server too. Ends with 1 when something is found, one
     line each.
     """
-    from app.bridge import inspection  # noqa: PLC0415 - the driver and the ciphers
+    from app.bridge.maintenance import inspection  # noqa: PLC0415 - the driver and the ciphers
 
     with telling_errors(as_json=as_json):
         settings = Settings.load(root=root)

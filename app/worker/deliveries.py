@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from app import telemetry
-from app.bridge import deliveries as words
 from app.bridge import flags
-from app.bridge import subscribers as internal
+from app.bridge.notifications import deliveries as words
+from app.bridge.notifications import subscribers as internal
+from app.bridge.notifications.subscribers import SUBSCRIBERS, Subscribers
 from app.bridge.strongroom import Strongroom
-from app.bridge.subscribers import SUBSCRIBERS, Subscribers
 from app.db.bell import heard
 from app.db.context import system_actor
 from app.db.driver_errors import StoreClosedError

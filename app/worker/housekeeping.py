@@ -8,8 +8,8 @@ import socket
 from typing import Final
 
 from app import telemetry
-from app.bridge import housekeeping as bridge
 from app.bridge.strongroom import Strongroom
+from app.bridge.work import housekeeping as bridge
 from app.db.owner.store import OwnerStore
 from app.errors.conflicts import LeaseLostError
 from app.errors.stores import StoreError

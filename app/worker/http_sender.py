@@ -13,9 +13,9 @@ from typing import Final
 
 import httpx
 
-from app.bridge import webhook_targets
-from app.bridge.deliveries import Message
-from app.bridge.webhook_targets import Resolve
+from app.bridge.notifications import webhook_targets
+from app.bridge.notifications.deliveries import Message
+from app.bridge.notifications.webhook_targets import Resolve
 from app.errors.inputs import InvalidInputError, WebhookTargetError
 from app.runtime.deliveries import GONE, Result
 

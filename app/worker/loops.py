@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from app import telemetry
-from app.bridge import generations, waiting
-from app.bridge.janitor import Janitor
+from app.bridge import generations
+from app.bridge.maintenance.janitor import Janitor
+from app.bridge.notifications.subscribers import SUBSCRIBERS, Subscribers
 from app.bridge.stores import Stores
 from app.bridge.strongroom import Strongroom
-from app.bridge.subscribers import SUBSCRIBERS, Subscribers
+from app.bridge.work import waiting
 from app.db.locks import ROLE_LEADER
 from app.ids import UserId
 from app.worker import duties, housekeeping, ticks

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app import metrics, telemetry
-from app.bridge import waiting
-from app.bridge.jobs import terms_of
 from app.bridge.strongroom import Strongroom
+from app.bridge.work import waiting
+from app.bridge.work.jobs import terms_of
 from app.db.bell import heard
 from app.db.context import system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor

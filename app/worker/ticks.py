@@ -13,8 +13,8 @@ from functools import partial
 from typing import Any, Final
 
 from app import telemetry
-from app.bridge.schedules import watch_of
 from app.bridge.strongroom import Strongroom
+from app.bridge.work.schedules import watch_of
 from app.clock import Millis
 from app.db.context import system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor

@@ -9,7 +9,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from app.bridge import commands, start
-from app.bridge import deliveries as words
+from app.bridge.notifications import deliveries as words
 from app.bridge.strongroom import Strongroom
 from app.crypto import signatures
 from app.crypto.kdf import KdfParams

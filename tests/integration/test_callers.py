@@ -6,7 +6,7 @@ from typing import Final
 import httpx
 import pytest
 
-from app.bridge.api_tokens import SCOPES
+from app.bridge.accounts.api_tokens import SCOPES
 from app.web.rules import RULES
 from tests.support.clients import Client, code_of
 from tests.support.people import People, people_on

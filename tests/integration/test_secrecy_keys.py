@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from app.bridge import inspection
+from app.bridge.maintenance import inspection
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.settings import Settings

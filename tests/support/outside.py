@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, TypeVar
 
-from app.bridge import inspection, layout
-from app.bridge.file_folders import owners
-from app.bridge.passwords import binding_of
+from app.bridge import layout
+from app.bridge.accounts.passwords import binding_of
+from app.bridge.content.file_folders import owners
+from app.bridge.maintenance import inspection
 from app.clock import system_clock
 from app.crypto import envelope, kdf
 from app.crypto.envelope import UnwrapError

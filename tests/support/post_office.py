@@ -5,11 +5,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final
 
-from app.bridge import webhooks
 from app.bridge.callers import Caller
+from app.bridge.notifications import webhooks
+from app.bridge.notifications.subscribers import Subscribers
+from app.bridge.notifications.webhooks import Home
 from app.bridge.strongroom import Strongroom
-from app.bridge.subscribers import Subscribers
-from app.bridge.webhooks import Home
 from app.db.owner.store import OwnerStore
 from app.db.runtime import statements as sql
 from app.runtime import delivery_list

@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
-from app.bridge import access, notes, signin, start
+from app.bridge import access, start
+from app.bridge.accounts import signin
+from app.bridge.accounts.signup import NewMember, SignedUp, sign_up
 from app.bridge.callers import Call, Caller
-from app.bridge.signup import NewMember, SignedUp, sign_up
+from app.bridge.content import notes
 from app.bridge.strongroom import Reach, Strongroom, reach_nothing
 from app.db.context import system_actor
 from app.db.registry import statements as sql

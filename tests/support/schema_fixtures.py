@@ -14,9 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import Any, Final
 
-from app.bridge import api_tokens, layout, notes, reports, secrets, start
-from app.bridge.api_tokens import NewToken
+from app.bridge import layout, start
+from app.bridge.accounts import api_tokens, secrets
+from app.bridge.accounts.api_tokens import NewToken
 from app.bridge.callers import Caller
+from app.bridge.content import notes, reports
 from app.bridge.strongroom import Strongroom
 from app.owner import notes as owner_notes
 from app.owner import secrets as owner_secrets

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi import Query as FromQuery
 from fastapi.responses import JSONResponse, StreamingResponse
 
-from app.bridge import blobs as bridge
-from app.bridge import uploads
-from app.bridge.blobs import Home
+from app.bridge.content import blobs as bridge
+from app.bridge.content import uploads
+from app.bridge.content.blobs import Home
 from app.errors.inputs import InvalidInputError
 from app.owner import blobs, paths
 from app.owner.blobs import Blob, NewBlob, Put, Which

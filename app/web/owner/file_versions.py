@@ -7,7 +7,7 @@ from fastapi import APIRouter, Response
 from fastapi import Path as FromPath
 from fastapi import Query as FromQuery
 
-from app.bridge import notes as bridge
+from app.bridge.content import notes as bridge
 from app.owner import difference, notes, paths, versions
 from app.web import cursors
 from app.web.owner.note_shapes import (

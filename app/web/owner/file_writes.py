@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge import notes as bridge
+from app.bridge.content import notes as bridge
 from app.errors.inputs import PayloadTooLargeError
 from app.owner import notes, paths, tree
 from app.owner.notes import Condition

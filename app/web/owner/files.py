@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge import notes as bridge
+from app.bridge.content import notes as bridge
 from app.owner import folders, notes, paths
 from app.settings import Settings
 from app.web.owner.note_shapes import ListBody, ListQuery, PathQuery, ReadBody, entry

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import reports as bridge
-from app.bridge.reports import Home
+from app.bridge.content import reports as bridge
+from app.bridge.content.reports import Home
 from app.clock import Millis
 from app.ids import ReportId, UserId
 from app.owner import reports

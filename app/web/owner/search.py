@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import notes as bridge
+from app.bridge.content import notes as bridge
 from app.web.routes import Ask, AskDep, StrictRoute
 from app.web.shapes import LIMIT_DEFAULT, Body, Limit, Query, time_or_none
 

@@ -7,9 +7,9 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import members
-from app.bridge.erasure import Receipt
-from app.bridge.signup import NewMember
+from app.bridge.accounts import members
+from app.bridge.accounts.erasure import Receipt
+from app.bridge.accounts.signup import NewMember
 from app.clock import rfc3339
 from app.ids import RoleId
 from app.registry import accounts, invitations, roles

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import delivery_acts as bridge
-from app.bridge.delivery_acts import Act
+from app.bridge.notifications import delivery_acts as bridge
+from app.bridge.notifications.delivery_acts import Act
 from app.runtime.breakers import Breaker
 from app.runtime.delivery_list import LAST_ID, Delivery
 from app.web import cursors

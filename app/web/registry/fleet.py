@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Query as FromQuery
 
-from app.bridge import fleet
+from app.bridge.maintenance import fleet
 from app.registry.fleet import Store
 from app.web import cursors
 from app.web.routes import AskDep, StrictRoute

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge import job_acts as bridge
-from app.bridge.job_acts import Act
+from app.bridge.work import job_acts as bridge
+from app.bridge.work.job_acts import Act
 from app.web import cursors
 from app.web.answers import OBJECT, as_json, no_content
 from app.web.preconditions import etag, match_of, require_match

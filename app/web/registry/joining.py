@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
-from app.bridge import members, setup
-from app.bridge.signup import NewMember, SignedUp
+from app.bridge.accounts import members, setup
+from app.bridge.accounts.signup import NewMember, SignedUp
 from app.bridge.strongroom import anonymous
 from app.crypto import tokens
 from app.ids import RoleId

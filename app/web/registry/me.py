@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import acts, api_tokens, credentials, members, revocation
-from app.bridge.api_tokens import NewToken
+from app.bridge.accounts import acts, api_tokens, credentials, members, revocation
+from app.bridge.accounts.api_tokens import NewToken
 from app.clock import Millis
 from app.owner.access import Opening, list_access
 from app.owner.acts import Act, list_acts

@@ -4,7 +4,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from app.bridge import half_done
+from app.bridge.maintenance import half_done
 from app.web.answers import OBJECT, as_json
 from app.web.routes import AskDep, StrictRoute
 from app.web.shapes import page

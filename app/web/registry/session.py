@@ -7,9 +7,9 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field, model_validator
 
-from app.bridge import credentials, revocation, signin
+from app.bridge.accounts import credentials, revocation, signin
+from app.bridge.accounts.signin import Device, SignedIn
 from app.bridge.callers import Caller
-from app.bridge.signin import Device, SignedIn
 from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
 from app.errors.inputs import InvalidInputError

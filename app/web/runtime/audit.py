@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Query as FromQuery
 
-from app.bridge import audit as bridge
+from app.bridge.maintenance import audit as bridge
 from app.clock import Millis
 from app.runtime.audit import Change, ChangeFilter
 from app.web import cursors

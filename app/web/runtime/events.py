@@ -13,9 +13,9 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from app.bridge import events as bridge
-from app.bridge.reports import Home
-from app.bridge.tails import Tail, subscribe
+from app.bridge.content.reports import Home
+from app.bridge.notifications import events as bridge
+from app.bridge.notifications.tails import Tail, subscribe
 from app.clock import Millis
 from app.errors.inputs import InvalidInputError
 from app.errors.root import StrongroomError

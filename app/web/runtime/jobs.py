@@ -10,10 +10,10 @@ from fastapi import APIRouter, Request, Response
 from fastapi import Query as FromQuery
 from pydantic import Field, JsonValue
 
-from app.bridge import claims
-from app.bridge import jobs as bridge
-from app.bridge.claims import Waiting
-from app.bridge.jobs import Held, Home, NewJob
+from app.bridge.work import claims
+from app.bridge.work import jobs as bridge
+from app.bridge.work.claims import Waiting
+from app.bridge.work.jobs import Held, Home, NewJob
 from app.clock import Millis
 from app.runtime.jobs import Claim, Job, JobSummary
 from app.web import cursors

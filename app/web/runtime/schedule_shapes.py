@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from app.bridge.schedules import KIND, NewSchedule, Past, Planned
+from app.bridge.work.schedules import KIND, NewSchedule, Past, Planned
 from app.owner.scheduled_jobs import Task
 from app.runtime.timing import Timing
 from app.web.shapes import Body, Identifier, Line, Name, Text, time_or_none

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge import schedules as bridge
-from app.bridge.schedules import Home
+from app.bridge.work import schedules as bridge
+from app.bridge.work.schedules import Home
 from app.web import cursors
 from app.web.answers import OBJECT, as_json, no_content
 from app.web.preconditions import etag, match_of, require_match

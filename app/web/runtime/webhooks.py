@@ -7,9 +7,9 @@ from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 from pydantic import Field
 
-from app.bridge import webhooks as bridge
-from app.bridge.webhook_targets import URL_CHARS_MAX
-from app.bridge.webhooks import Home
+from app.bridge.notifications import webhooks as bridge
+from app.bridge.notifications.webhook_targets import URL_CHARS_MAX
+from app.bridge.notifications.webhooks import Home
 from app.runtime.delivery_list import LAST_ID, Delivery
 from app.runtime.subscriptions import TYPE_CHARS_MAX, TYPES_MAX, NewWebhook, Webhook
 from app.web import cursors

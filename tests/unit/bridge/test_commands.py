@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from app.bridge import commands, setup, signin
+from app.bridge import commands
+from app.bridge.accounts import setup, signin
 from app.bridge.arguments import ArgumentError
 from app.bridge.strongroom import Strongroom
 from app.db.runtime import statements as runtime_sql

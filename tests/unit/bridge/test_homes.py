@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.bridge import access, notes, reports
-from app.bridge.api_tokens import NewToken, mint
+from app.bridge import access
+from app.bridge.accounts.api_tokens import NewToken, mint
 from app.bridge.callers import Caller
+from app.bridge.content import notes, reports
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import ReportRow
 from app.db.registry.store import RegistryTransactor

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.bridge import notes
 from app.bridge.callers import Call, Caller
+from app.bridge.content import notes
 from app.bridge.idempotency import require_one_use
 from app.bridge.strongroom import Strongroom, reach_nothing
 from app.errors.inputs import IdempotencyKeyReusedError

@@ -10,10 +10,12 @@ from typing import Final
 
 import pytest
 
-from app.bridge import access, erasure, layout, migration, notes, passwords, rotation, signin, start
+from app.bridge import access, layout, migration, start
+from app.bridge.accounts import erasure, passwords, rotation, signin
+from app.bridge.accounts.rotation import Rotation
 from app.bridge.callers import Caller
-from app.bridge.janitor import Janitor
-from app.bridge.rotation import Rotation
+from app.bridge.content import notes
+from app.bridge.maintenance.janitor import Janitor
 from app.bridge.strongroom import Strongroom, account_of
 from app.clock import system_clock
 from app.db import files, migrations, upgrades

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.bridge import instance_key, start
-from app.bridge import secrets as group_secrets
+from app.bridge.accounts import secrets as group_secrets
 from app.bridge.strongroom import Strongroom
 from app.crypto import kdf
 from app.crypto.kdf import KdfParams

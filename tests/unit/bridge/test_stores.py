@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.bridge import access, generations, members, readiness
+from app.bridge import access, generations, readiness
+from app.bridge.accounts import members
 from app.bridge.callers import Caller
 from app.bridge.stores import StoreAccount, require_in_service
 from app.bridge.strongroom import Strongroom, account_of

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from app.bridge.janitor import Janitor
+from app.bridge.maintenance.janitor import Janitor
 from app.bridge.strongroom import Strongroom
 from app.bridge.taking import taken
 from app.db.registry import statements as sql

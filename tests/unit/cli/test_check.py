@@ -3,8 +3,9 @@
 import pytest
 from rich.console import Console
 
-from app.bridge import inspection, layout
-from app.bridge.inspection import Finding, Inspection
+from app.bridge import layout
+from app.bridge.maintenance import inspection
+from app.bridge.maintenance.inspection import Finding, Inspection
 from app.cli import supervisor
 from tests.support.rooms import PASSWORD
 from tests.unit.cli.conftest import Terminal

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bridge import fleet, layout
+from app.bridge import layout
+from app.bridge.maintenance import fleet
 from app.cli import control
 from app.clock import system_clock
 from app.db import files, upgrades

@@ -3,7 +3,7 @@
 import asyncio
 
 from app.bridge import start
-from app.bridge.schedules import NewSchedule, Planned
+from app.bridge.work.schedules import NewSchedule, Planned
 from app.db.owner.store import OwnerReader, OwnerTransactor
 from app.owner import scheduled_jobs
 from app.owner.scheduled_jobs import Task

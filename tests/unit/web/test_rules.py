@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 
 from app import main
-from app.bridge.api_tokens import SCOPES
+from app.bridge.accounts.api_tokens import SCOPES
 from app.registry.roles import Capability
 from app.web.descriptions import describe
 from app.web.routes import StrictRoute

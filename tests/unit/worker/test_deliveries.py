@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from app import telemetry
-from app.bridge import deliveries as words
-from app.bridge import members, signin, webhooks
+from app.bridge.accounts import members, signin
 from app.bridge.callers import Caller
+from app.bridge.notifications import deliveries as words
+from app.bridge.notifications import webhooks
+from app.bridge.notifications.subscribers import Subscriber, Told
 from app.bridge.strongroom import Strongroom
-from app.bridge.subscribers import Subscriber, Told
 from app.clock import system_clock
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from app import telemetry
-from app.bridge import housekeeping as bridge
 from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.work import housekeeping as bridge
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
 from app.db.registry.store import RegistryReader

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 import trustme
 
-from app.bridge.deliveries import Message
-from app.bridge.webhook_targets import Resolve, resolve
+from app.bridge.notifications.deliveries import Message
+from app.bridge.notifications.webhook_targets import Resolve, resolve
 from app.runtime.deliveries import Result
 from app.worker.http_sender import Sender
 from tests.support.endpoint import HOST, NETWORKS, Endpoint, endpoint

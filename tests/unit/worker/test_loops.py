@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from app import telemetry
-from app.bridge import generations, members, signin
-from app.bridge.janitor import Janitor
+from app.bridge import generations
+from app.bridge.accounts import members, signin
+from app.bridge.maintenance.janitor import Janitor
 from app.bridge.strongroom import Strongroom
 from app.db.context import system_actor
 from app.db.locks import ROLE_LEADER

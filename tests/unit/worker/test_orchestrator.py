@@ -8,8 +8,8 @@ from functools import partial
 import pytest
 
 from app import telemetry
-from app.bridge import waiting
 from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.work import waiting
 from app.db.owner.store import OwnerStore
 from app.db.registry import statements as sql
 from app.db.registry.rows import WorkTimesRow
@@ -206,7 +206,7 @@ def test_a_dead_processs_claim_is_taken_over_after_its_lease(rig: Rig) -> None:
     async def main(room: Strongroom) -> None:
         group = room.stores.group
         job_id = await enqueue(group)
-        from app.bridge.jobs import terms_of  # noqa: PLC0415 - as a process that then dies
+        from app.bridge.work.jobs import terms_of  # noqa: PLC0415 - as a process that then dies
 
         terms = terms_of(rig.settings)
         await group.write(lambda tx: jobs.claim(tx, "dead", terms, 1), ACTOR)

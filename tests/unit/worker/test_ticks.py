@@ -5,9 +5,9 @@ import json
 import pytest
 
 from app import telemetry
-from app.bridge import schedules as bridge
-from app.bridge.schedules import NewSchedule
 from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.work import schedules as bridge
+from app.bridge.work.schedules import NewSchedule
 from app.clock import Millis
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.runtime import statements as sql

@@ -1,0 +1,1 @@
+"""Members made, signed in, changed and erased; their secrets, keys and tokens."""

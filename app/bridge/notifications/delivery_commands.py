@@ -1,0 +1,136 @@
+"""The operator's commands on deliveries and breakers: of the group, or a member who is unlocked."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from app.bridge.arguments import (
+    Answer,
+    Arguments,
+    Command,
+    Line,
+    Nothing,
+    command,
+    find_user,
+)
+from app.bridge.notifications import delivery_acts
+from app.bridge.notifications.delivery_acts import Act
+from app.bridge.strongroom import Strongroom
+from app.bridge.work import job_acts
+from app.clock import rfc3339
+from app.db.context import Actor
+from app.db.owner.store import OwnerStore
+from app.runtime import operator_actions
+from app.runtime.breakers import Breaker
+from app.runtime.delivery_list import LAST_ID, Delivery
+
+_LISTED: Final = 50
+_LISTED_MAX: Final = 1_000
+_ACTS: Final[tuple[Act, ...]] = ("retry", "cancel", "release")
+
+
+class _Deliveries(Arguments):
+    """Which deliveries; `user` is a member's name or id, without it the group's are meant."""
+
+    user: Line | None = None
+    status: (
+        Literal["pending", "running", "retry", "held", "succeeded", "dead", "cancelled"] | None
+    ) = None
+    limit: Annotated[int, Field(ge=1, le=_LISTED_MAX)] = _LISTED
+
+
+class _OneDelivery(Arguments):
+    """One delivery, and where it is."""
+
+    delivery: Line
+    user: Line | None = None
+
+
+class _OneBreaker(Arguments):
+    """One breaker of the group's store."""
+
+    connection: Line
+
+
+def describe(row: Delivery, *, is_members: bool) -> Answer:
+    """A delivery as the operator sees it: never what it tells, nor where a member's goes."""
+    return {
+        "id": row.id,
+        "type": row.type,
+        "subscription_id": row.subscription_id,
+        "name": row.name,
+        "status": row.status,
+        "attempts": row.attempts,
+        "next_attempt_at": None if row.finished_at else rfc3339(row.next_attempt_at),
+        "last_failure": row.last_failure,
+        "last_status": row.last_status,
+        "connection": None if is_members else row.connection,
+        "held_since": _time(row.held_since),
+        "created_at": rfc3339(row.created_at),
+        "finished_at": _time(row.finished_at),
+    }
+
+
+def describe_breaker(row: Breaker) -> Answer:
+    """A breaker as the operator sees it."""
+    return {
+        "connection": row.connection,
+        "state": row.state,
+        "failures": row.failures,
+        "opened_at": _time(row.opened_at),
+        "next_probe_at": _time(row.next_probe_at),
+        "alerted_at": _time(row.alerted_at),
+    }
+
+
+def _time(at: int | None) -> str | None:
+    return None if at is None else rfc3339(at)
+
+
+async def _store(room: Strongroom, user: str | None) -> OwnerStore:
+    account = None if user is None else await find_user(room, user)
+    return await job_acts.store_of(room, account)
+
+
+async def _list(room: Strongroom, which: _Deliveries) -> Answer:
+    store = await _store(room, which.user)
+    rows = await delivery_acts.list_page(store, LAST_ID, which.limit, which.status)
+    return {"deliveries": [describe(row, is_members=which.user is not None) for row in rows]}
+
+
+async def _show(room: Strongroom, one: _OneDelivery) -> Answer:
+    store = await _store(room, one.user)
+    row = await delivery_acts.get(store, one.delivery)
+    return {"delivery": describe(row, is_members=one.user is not None)}
+
+
+def _act(name: Act) -> Command:
+    async def run(room: Strongroom, one: _OneDelivery) -> Answer:
+        store = await _store(room, one.user)
+        actor = Actor(kind="system", sub="cli", action=f"deliveries.{name}")
+        row = await delivery_acts.act(store, name, one.delivery, operator_actions.BOX, actor)
+        return {"delivery": describe(row, is_members=one.user is not None)}
+
+    return command(_OneDelivery, run)
+
+
+async def _list_breakers(room: Strongroom, _: Nothing) -> Answer:
+    rows = await delivery_acts.list_breakers(room.stores.group)
+    return {"breakers": [describe_breaker(row) for row in rows]}
+
+
+async def _reset(room: Strongroom, one: _OneBreaker) -> Answer:
+    actor = Actor(kind="system", sub="cli", action="breakers.reset")
+    row = await delivery_acts.reset(room.stores.group, one.connection, operator_actions.BOX, actor)
+    return {"breaker": describe_breaker(row)}
+
+
+COMMANDS: Final[Mapping[str, Command]] = {
+    "deliveries.list": command(_Deliveries, _list),
+    "deliveries.show": command(_OneDelivery, _show),
+    **{f"deliveries.{name}": _act(name) for name in _ACTS},
+    "breakers.list": command(Nothing, _list_breakers),
+    "breakers.reset": command(_OneBreaker, _reset),
+}
+"""By name, for the one table of commands."""
