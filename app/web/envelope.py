@@ -20,7 +20,7 @@ from app.errors.root import StrongroomError
 from app.errors.stores import OverloadedError
 from app.web import idempotency
 from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
-from app.web.hot import Answer, HotPath
+from app.web.hot import HEADERS_MAX, Answer, HotPath
 
 _REQUEST_ID_BYTES: Final = 12
 _UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -29,9 +29,6 @@ TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
 _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Asked for by the box and its proxy, under whatever name they know it by."""
-_HEADERS_MAX: Final = 64 * 1024
-"""Bytes of all header names and values together."""
-
 SECURITY: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -78,15 +75,16 @@ class Envelope:
             return
         request_id = secrets.token_hex(_REQUEST_ID_BYTES)
         scope[REQUEST_ID] = request_id
-        limit = self._limit_of(scope["path"])
-        exchange = _Exchange(receive, send, request_id, limit)
+        exchange = _Exchange(receive, send, request_id)
         ready = None
         try:
-            _judge_headers(scope, limit)
+            # Reads the headers once and gives up at the first that is not plain.
+            ready = self._hot.answer(scope)
             if self._host is not None:
                 _require_host(scope, self._host)
-            ready = self._hot.answer(scope)
             if ready is None:
+                exchange.left = self._limit_of(scope["path"])
+                _judge_headers(scope, exchange.left)
                 await self._app(scope, exchange.receive, exchange.send)
             else:
                 await exchange.give(ready)
@@ -114,13 +112,14 @@ class Envelope:
 class _Exchange:
     """One request's body, bounded, and its answer, signed."""
 
-    __slots__ = ("_left", "_receive", "_send", "_signature", "has_begun", "status")
+    __slots__ = ("_receive", "_send", "_signature", "has_begun", "left", "status")
 
-    def __init__(self, receive: Receive, send: Send, request_id: str, limit: int) -> None:
+    def __init__(self, receive: Receive, send: Send, request_id: str) -> None:
         self._receive = receive
         self._send = send
         self._signature = (b"x-request-id", request_id.encode())
-        self._left = limit
+        self.left = 0
+        """Bytes that the body may still have."""
         self.has_begun = False
         """Whether the answer's head is sent."""
         self.status = 0
@@ -137,8 +136,8 @@ class _Exchange:
         """
         message = await self._receive()
         if message["type"] == "http.request":
-            self._left -= len(message.get("body", b""))
-            if self._left < 0:
+            self.left -= len(message.get("body", b""))
+            if self.left < 0:
                 raise PayloadTooLargeError
         return message
 
@@ -173,7 +172,7 @@ def _judge_headers(scope: Scope, limit: int) -> None:
             idempotency.note_key(scope, value)
         if name == b"traceparent" and (match := _TRACE_PARENT.match(value)):
             scope[TRACE_ID] = match[1].decode()
-    if size > _HEADERS_MAX:
+    if size > HEADERS_MAX:
         raise _MisreadError(400)
 
 

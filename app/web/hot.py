@@ -25,8 +25,10 @@ _SCHEME: Final = b"bearer "
 _MARKDOWN: Final = (b"content-type", b"text/markdown; charset=utf-8")
 _VARY: Final = (b"vary", b"Accept")
 _TEXT_KINDS: Final = frozenset({b"*/*", b"text/markdown", b"text/plain"})
-_SENSITIVE: Final = frozenset({b"cookie", b"if-none-match", b"if-match"})
+_SENSITIVE: Final = frozenset({b"cookie", b"if-none-match", b"if-match", b"content-length"})
 """Headers with which a read is not plain."""
+HEADERS_MAX: Final = 64 * 1024
+"""Bytes of all header names and values together."""
 
 
 class Answer(NamedTuple):
@@ -70,14 +72,16 @@ class HotPath:
 def _token_of(headers: list[tuple[bytes, bytes]]) -> Token | None:
     """The bearer's token when it is all there is to know of the caller and the answer's form."""
     bearer = None
+    size = 0
     for name, value in headers:
+        size += len(name) + len(value)
         if name == b"authorization":
             if bearer is not None or value[: len(_SCHEME)].lower() != _SCHEME:
                 return None
             bearer = value[len(_SCHEME) :]
         elif (name == b"accept" and value not in _TEXT_KINDS) or name in _SENSITIVE:
             return None
-    return None if bearer is None else tokens.parse(bearer)
+    return None if bearer is None or size > HEADERS_MAX else tokens.parse(bearer)
 
 
 def _ref_of(raw: bytes) -> PathRef | None:
