@@ -12,11 +12,11 @@ _kept: dict[str, str] = {}
 
 def keep_to_this_process() -> None:
     """Have processes that are started from now on not measured, unless they ask for it."""
-    value = os.environ.pop(_VARIABLE, None)
+    value = os.environ.pop(_VARIABLE, None)  # noqa: TID251 - for children, not for us
     if value is not None:
         _kept[_VARIABLE] = value
 
 
 def measured() -> dict[str, str]:
     """The environment of a process that is measured, if this one is."""
-    return {**os.environ, **_kept}
+    return {**os.environ, **_kept}  # noqa: TID251 - likewise
