@@ -84,6 +84,8 @@ class Tracked:
     """Columns of which only the fact of a change is recorded."""
     payload: tuple[str, ...] = ()
     """Columns that the event carries, as they are after the change."""
+    facts: tuple[tuple[str, str], ...] = ()
+    """What it carries beside them: a name, and JSON by an SQL expression over `{row}.column`."""
     transitions: tuple[Transition, ...] = ()
     audience: str = "'admins'"
     """Who may see the event in the group's store: an SQL expression over `{row}.column`."""
@@ -123,7 +125,9 @@ def _trigger(item: Tracked, kind: str) -> str:
     if kind == "update":
         when = " WHEN " + " OR ".join(f"OLD.{name} IS NOT NEW.{name}" for name in item.watched)
     key = " || ':' || ".join(f"{row}.{name}" for name in item.key)
-    pairs = ", ".join(f"'{name}', {row}.{name}" for name in item.payload)
+    carried = [f"'{name}', {row}.{name}" for name in item.payload]
+    carried += [f"'{name}', json({form.format(row=row)})" for name, form in item.facts]
+    pairs = ", ".join(carried)
     values = ", ".join(
         (
             f"'{item.entity}'",

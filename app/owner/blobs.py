@@ -1,6 +1,7 @@
 """Blobs: bytes of any kind under an id that their maker chose, alone or hung on a note or report.
 
-A blob never changes: the same again is the same, and anything else under its id is refused.
+A blob's bytes never change: the same again is the same, and anything else under its id is
+refused. Its name and its place are each said once, with the bytes or later.
 What hangs on a note stays while the note or any version of it does; what hangs on a report
 goes with it.
 """
@@ -16,7 +17,7 @@ from app.errors.callers import NotFoundError
 from app.errors.conflicts import AlreadyExistsError, BlobDiffersError, VersionConflictError
 from app.errors.inputs import InvalidInputError
 from app.errors.stores import StoreBusyError
-from app.ids import NoteId, ReportId, is_uuid
+from app.ids import ReportId, is_uuid
 from app.owner.text import measure
 from app.runtime import files
 from app.runtime.files import File, NewFile
@@ -28,7 +29,8 @@ May = Callable[[ReportRightsRow], bool]
 """Whether the caller may read a report, and with it what hangs on it."""
 
 _TAG_CHARS: Final = 32
-_BATCH: Final = 200
+_NOWHERE: Final = (None, None)
+"""The place of a blob that hangs on nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,17 @@ class NewBlob:
     """The path, inside its root, of the note that it hangs on."""
     report_id: str | None = None
     """The report that it hangs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """What a blob that is there is to be called and to hang on."""
+
+    name: str | None = None
+    """As a person would call it; None to leave that as it is."""
+    note_key: str | None = None
+    """The path, inside its root, of the note; None with no report: to leave that as it is."""
+    report_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +120,7 @@ def may_all(_report: ReportRightsRow) -> bool:
 def find(reader: OwnerReader, blob_id: str, may: May) -> BlobRow | None:
     """A blob; None when there is none, the id is no id, or it hangs on a closed report."""
     row = reader.one(statements.FIND_BLOB, id=blob_id) if is_uuid(blob_id) else None
-    return row if row is not None and _may_see(reader, row, may) else None
+    return row if row is not None and may_see(reader, row, may) else None
 
 
 def get(reader: OwnerReader, blob_id: str, may: May) -> tuple[BlobRow, File]:
@@ -152,7 +165,8 @@ def put(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
         AlreadyExistsError: The condition does not hold.
         VersionConflictError: The condition does not hold.
     """
-    doc_id, report_id = _place(tx, new, may)
+    measure(new.media_type)
+    doc_id, report_id = _place_of(tx, new, may)
     # Also one that hangs on a report closed to the caller, of which nothing more is told.
     present = tx.one(statements.FIND_BLOB, id=new.id)
     condition.require(present)
@@ -188,14 +202,59 @@ def put(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
     return Put(made, file.name, created=True)
 
 
-def _place(reader: OwnerReader, new: NewBlob, may: May) -> tuple[str | None, ReportId | None]:
-    """The note or report that a new blob hangs on."""
-    for text in (new.name, new.media_type):
-        measure(text or "")
+def place(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
+    tx: OwnerTransactor,
+    blob_id: str,
+    placing: Placing,
+    may: May,
+    allow: Callable[[BlobRow], None],
+    condition: BlobCondition,
+) -> BlobRow:
+    """Name a blob that has no name, and hang one up that hangs on nothing; again is no change.
+
+    Args:
+        tx: The store's transaction.
+        blob_id: Which.
+        placing: What it is to be called and to hang on.
+        may: Whether the caller may read a report.
+        allow: Refuses a caller who may read the blob and not place it.
+        condition: What must stand.
+
+    Returns:
+        The blob as it stands.
+
+    Raises:
+        NotFoundError: There is no such blob, note or report for this caller.
+        BlobDiffersError: It has another name already, or hangs on something else.
+        VersionConflictError: The condition does not hold.
+    """
+    present = find(tx, blob_id, may)
+    if present is None:
+        raise NotFoundError
+    allow(present)
+    condition.require(present)
+    at, place = (present.doc_id, present.report_id), _place_of(tx, placing, may)
+    name = present.name if placing.name is None else placing.name
+    if place == _NOWHERE:
+        place = at
+    if present.name not in {None, name} or at not in {_NOWHERE, place}:
+        raise BlobDiffersError
+    if (name, place) == (present.name, at):
+        return present
+    doc_id, report_id = place
+    tx.run(statements.PLACE_BLOB, id=present.id, name=name, doc_id=doc_id, report_id=report_id)
+    return get(tx, present.id, may)[0]
+
+
+def _place_of(
+    reader: OwnerReader, new: NewBlob | Placing, may: May
+) -> tuple[str | None, ReportId | None]:
+    """The note or report that a blob is to hang on."""
+    measure(new.name or "")
     if new.report_id is not None:
         return None, require_report(reader, new.report_id, may)
     if new.note_key is None:
-        return None, None
+        return _NOWHERE
     note = reader.one(statements.FIND_NOTE_META, path=new.note_key)
     if note is None:
         raise NotFoundError
@@ -265,74 +324,8 @@ def remove_forgotten(tx: OwnerTransactor) -> int:
     return len(tx.run(statements.REMOVE_BLOBS_OF_FORGOTTEN_NOTES))
 
 
-def doc_of(reader: OwnerReader, key: str) -> NoteId:
-    """The note at a path, or the last that stood there and was deleted.
-
-    Returns:
-        Its id.
-
-    Raises:
-        NotFoundError: There is none.
-    """
-    found = reader.one(statements.FIND_DOC_OF_PATH, path=key)
-    if found is None or found.value is None:
-        raise NotFoundError
-    return NoteId(found.value)
-
-
-@dataclass(frozen=True, slots=True)
-class Which:
-    """Which blobs to list: all, or those of one note or report."""
-
-    note_key: str | None = None
-    report_id: str | None = None
-
-
-def list_page(  # noqa: PLR0913 - which, from where, how many, for whom
-    reader: OwnerReader,
-    which: Which,
-    after: str,
-    limit: int,
-    may: May,
-    *,
-    on_notes: bool = True,
-) -> list[BlobRow]:
-    """Blobs in the order of their ids.
-
-    Args:
-        reader: The store.
-        which: Those to list.
-        after: The id that ended the page before; empty for the first.
-        limit: Most of them.
-        may: Whether the caller may read a report; what hangs on others leaves no trace.
-        on_notes: Whether those that hang on no report are listed.
-
-    Returns:
-        The rows.
-
-    Raises:
-        NotFoundError: There is no such note or report for this caller.
-    """
-    statement = statements.LIST_BLOBS
-    params: dict[str, str] = {}
-    if which.note_key is not None:
-        statement = statements.LIST_BLOBS_OF_NOTE
-        params = {"doc_id": doc_of(reader, which.note_key)}
-    if which.report_id is not None:
-        statement = statements.LIST_BLOBS_OF_REPORT
-        params = {"report_id": require_report(reader, which.report_id, may)}
-    items: list[BlobRow] = []
-    while rows := reader.all(statement, after=after, limit=_BATCH, **params):
-        for row in rows:
-            after = row.id
-            if (on_notes or row.report_id) and _may_see(reader, row, may):
-                items.append(row)
-                if len(items) == limit:
-                    return items
-    return items
-
-
-def _may_see(reader: OwnerReader, row: BlobRow, may: May) -> bool:
+def may_see(reader: OwnerReader, row: BlobRow, may: May) -> bool:
+    """Whether the caller may see a blob: what hangs on a report as the report itself."""
     if row.report_id is None:
         return True
     rights = reader.one(statements.FIND_REPORT_RIGHTS, id=row.report_id)

@@ -236,12 +236,15 @@ def mark_read(tx: OwnerTransactor, report_id: str, reader_user_id: UserId) -> Re
 
 
 def remove_report(tx: OwnerTransactor, report_id: str) -> None:
-    """Remove a report.
+    """Remove a report, and what hangs on it.
 
     Raises:
         NotFoundError: There is no such report.
     """
-    if not is_uuid(report_id) or not tx.run(statements.REMOVE_REPORT, id=report_id):
+    if not is_uuid(report_id):
+        raise NotFoundError
+    tx.run(statements.REMOVE_BLOBS_OF_REPORT, report_id=report_id)
+    if not tx.run(statements.REMOVE_REPORT, id=report_id):
         raise NotFoundError
 
 

@@ -48,7 +48,7 @@ class Envelope:
         *,
         json_bytes_max: int,
         body_limits: Mapping[str, int],
-        limits_below: Mapping[str, int] = MappingProxyType({}),
+        limits_below: Mapping[tuple[str, str], int] = MappingProxyType({}),
         host: str | None = None,
     ) -> None:
         """Wrap it.
@@ -58,7 +58,7 @@ class Envelope:
             hot: What answers at once, before the application is asked.
             json_bytes_max: Most bytes of a body, unless its path is named next.
             body_limits: Exact path to the most bytes of its body.
-            limits_below: Beginning of a path to the same.
+            limits_below: Method and beginning of a path to the same.
             host: The name, and port, that clients know the service by; None takes any.
         """
         self._app = app
@@ -83,7 +83,7 @@ class Envelope:
             if self._host is not None:
                 _require_host(scope, self._host)
             if ready is None:
-                exchange.left = self._limit_of(scope["path"])
+                exchange.left = self._limit_of(scope["method"], scope["path"])
                 _judge_headers(scope, exchange.left)
                 await self._app(scope, exchange.receive, exchange.send)
             else:
@@ -98,13 +98,13 @@ class Envelope:
             template = _template(scope) if ready is None else scope["path"]
             metrics.answered(scope["method"], template, exchange.status)
 
-    def _limit_of(self, path: str) -> int:
-        """Most bytes of a body sent to this path."""
+    def _limit_of(self, method: str, path: str) -> int:
+        """Most bytes of a body sent so to this path."""
         limit = self._body_limits.get(path)
         if limit is not None:
             return limit
-        for beginning, below in self._limits_below:
-            if path.startswith(beginning):
+        for (only, beginning), below in self._limits_below:
+            if method == only and path.startswith(beginning):
                 return below
         return self._json_bytes_max
 

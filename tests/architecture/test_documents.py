@@ -13,7 +13,7 @@ from tests.support.service import LiveService
 
 _ORIGIN = "http://127.0.0.1:8321"
 _PATH = re.compile(r"`((?:app|web|bridge|db|worker|cli|tests|scripts|database)/[\w./{}*-]*)`")
-_CALL = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /[\w./{}-]*)`")
+_CALL = re.compile(r"`((?:GET|HEAD|POST|PUT|PATCH|DELETE) /[\w./{}-]*)`")
 
 
 def _text(name: str) -> str:

@@ -111,6 +111,83 @@ def test_anything_else_under_the_same_id_is_refused(people: People) -> None:
     assert get(people.member, blob_id).content == b"one"
 
 
+def head_of(who: Client, path: str, headers: dict[str, str]) -> httpx.Response:
+    """Ask for what a file's headers are."""
+    return who.service.client.head(path, headers=who.headers | headers)
+
+
+def test_a_head_says_what_a_get_would(people: People) -> None:
+    """The same headers for the whole, no byte of it; a part is nothing that a HEAD can ask for."""
+    who, blob_id = people.member, new_id()
+    put(who, blob_id, b"some bytes", name="a.png")
+    read = get(who, blob_id)
+    path = f"/api/blobs/{blob_id}"
+    for more in ({}, {"range": "bytes=2-3"}, {"range": "bytes=99-"}):
+        head = head_of(who, path, more)
+        assert (head.status_code, head.content) == (200, b"")
+        for name in ("content-length", "content-type", "content-disposition", "etag"):
+            assert head.headers[name] == read.headers[name]
+        assert head.headers["accept-ranges"] == "bytes"
+        assert "content-range" not in head.headers
+    tag = read.headers["etag"]
+    for name, value, status in (
+        ("if-none-match", tag, 304),
+        ("if-none-match", '"other"', 200),
+        ("if-match", tag, 200),
+        ("if-match", '"other"', 412),
+    ):
+        head = head_of(who, path, {name: value})
+        assert (head.status_code, head.content) == (status, b"")
+    for absent in (people.other.call("HEAD", path), who.call("HEAD", f"/api/blobs/{new_id()}")):
+        assert (absent.status_code, absent.content) == (404, b"")
+
+
+def test_what_may_stand_in_no_url_is_said_by_a_body(people: People) -> None:
+    """A name and a note's path, once; the same again is no change, anything else is refused."""
+    who, blob_id, path = people.member, new_id(), f"user-memory/{next(NUMBERS)}.md"
+    who.put(path, "text")
+    tag = put(who, blob_id, b"bytes").headers["etag"]
+    at = f"/api/blobs/{blob_id}/place"
+    said = {"name": "Bild.png", "path": path}
+    unmet = who.headers | {"if-match": '"other"'}
+    stale = who.service.client.post(at, json=said, headers=unmet)
+    assert (stale.status_code, code_of(stale)) == (412, "version_conflict")
+    for _ in range(2):
+        placed = who.call("POST", at, json=said)
+        assert placed.status_code == 200, placed.text
+        assert (placed.json()["name"], placed.json()["path"]) == ("Bild.png", path)
+        assert placed.headers["etag"] == tag
+    assert listed(who, path=path) == [blob_id]
+    for body, status, code in (
+        ({"name": "other.png"}, 409, "blob_differs"),
+        ({"home": "group", "path": path}, 422, "invalid_input"),
+        ({"path": path, "report": _ABSENT}, 422, "invalid_input"),
+        ({"path": "user-memory/none.md"}, 404, "not_found"),
+        ({"report": _ABSENT}, 404, "not_found"),
+        ({"home": "own"}, 422, "invalid_input"),
+    ):
+        refused = who.call("POST", at, json=body)
+        assert (refused.status_code, code_of(refused)) == (status, code), body
+    assert people.other.call("POST", at, json=said).status_code == 404
+    read_only = people.token(who, "memory:read")
+    assert read_only.call("POST", at, json=said).status_code == 403
+
+
+def test_only_a_files_bytes_may_be_long(people: People) -> None:
+    """What is said of it, and what removes it, has the bound of any other JSON."""
+    long = b'{"name": "' + b" " * 2 * MIB + b'"}'
+    blob_id = new_id()
+    put(people.member, blob_id, b"bytes")
+    headers = people.member.headers | {"content-type": "application/json"}
+    for method, path in (
+        ("POST", f"/api/blobs/{blob_id}/place"),
+        ("POST", "/api/blobs/list"),
+        ("DELETE", f"/api/blobs/{blob_id}"),
+    ):
+        refused = people.service.client.request(method, path, content=long, headers=headers)
+        assert (refused.status_code, code_of(refused)) == (413, "payload_too_large")
+
+
 def test_an_empty_file_is_a_file(people: People) -> None:
     """Of no bytes, of which there is no part."""
     blob_id = new_id()

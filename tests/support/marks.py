@@ -115,7 +115,7 @@ class Sender:
         path = template.format(**more.pop("ids", {}))
         headers = {**(self.admin.headers if by_admin else self.headers), **more.pop("headers", {})}
         client = self.admin.service.client
-        if self.is_keyed and method != "GET" and RULES[route].repeats == "kept":
+        if self.is_keyed and method not in {"GET", "HEAD"} and RULES[route].repeats == "kept":
             headers["Idempotency-Key"] = self.mark(route)
             first = client.request(method, path, headers=headers, **more)
             assert first.status_code == wanted, (route, first.text)

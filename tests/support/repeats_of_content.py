@@ -95,6 +95,13 @@ def _blob(group: Group) -> Request:
     return Request(group.plain, "PUT", path, {"content": b"bytes" * 9})
 
 
+def _place_blob(group: Group) -> Request:
+    made = _blob(group)
+    made.send(None).raise_for_status()
+    named = {"json": {"name": "name.txt"}}
+    return Request(group.plain, "POST", f"{made.path}/place", named)
+
+
 def _remove_blob(group: Group) -> Request:
     made = _blob(group)
     made.send(None).raise_for_status()
@@ -118,5 +125,6 @@ CASES: Final[Cases] = (
     ("POST /api/reports/{home}/{report_id}/read", _mark),
     ("DELETE /api/reports/{home}/{report_id}", _remove_report),
     ("PUT /api/blobs/{blob_id}", _blob),
+    ("POST /api/blobs/{blob_id}/place", _place_blob),
     ("DELETE /api/blobs/{blob_id}", _remove_blob),
 )

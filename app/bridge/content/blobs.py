@@ -21,9 +21,10 @@ from app.db.owner.store import OwnerReader, OwnerStore
 from app.db.pool import StoreClosedError
 from app.errors.callers import NotPermittedError
 from app.ids import UserId
-from app.owner import blobs
+from app.owner import blob_list, blobs
 from app.owner import reports as owner_reports
-from app.owner.blobs import Blob, BlobCondition, May, Which
+from app.owner.blob_list import Which
+from app.owner.blobs import Blob, BlobCondition, May, Placing
 from app.runtime.files import File
 
 T = TypeVar("T")
@@ -184,12 +185,50 @@ async def list_page(  # noqa: PLR0913, PLR0917 - who lists which, from where, ho
         caller,
         call,
         home,
-        lambda reader: blobs.list_page(reader, which, after, limit, may, on_notes=memory),
+        lambda reader: blob_list.list_page(reader, which, after, limit, may, on_notes=memory),
     )
 
 
 def _on_no_report(_report: object) -> bool:
     return False
+
+
+async def place(  # noqa: PLR0913, PLR0917 - who places what where, and on what condition
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    home: Home,
+    blob_id: str,
+    placing: Placing,
+    condition: BlobCondition,
+) -> Blob:
+    """Name a blob that is there, and hang it on a note or report.
+
+    Returns:
+        The blob as it stands.
+
+    Raises:
+        NotFoundError: There is no such blob, note or report for this caller.
+        NotPermittedError: The credential was not made for writing there.
+        BlobDiffersError: It has another name already, or hangs on something else.
+        VersionConflictError: The condition does not hold.
+    """
+    may = await visible(room, caller, home)
+    actor = caller.actor(call)
+    if placing.report_id is not None:
+        require_may_write(caller, home, on_report=True)
+
+    def allow(blob: Blob) -> None:
+        require_may_write(caller, home, on_report=blob.report_id is not None)
+
+    async def write(store: OwnerStore) -> Blob:
+        return await store.write(
+            lambda tx: blobs.place(tx, blob_id, placing, may, allow, condition),
+            actor,
+            once=call.once,
+        )
+
+    return await write_in(room, caller, call, home, write)
 
 
 async def remove(  # noqa: PLR0913, PLR0917 - who removes what where, and on what condition

@@ -108,9 +108,9 @@ class _Facts:
 def may_see(event: Told, viewer: Viewer) -> bool:
     """Whether somebody is told of an event in the group's store.
 
-    Notes by whoever may read them; reports by the one rule for reports, also when the report
-    is gone, for the event says whom it was about; what is the registry's by the capability
-    that its own call needs. Whatever has no rule here nobody is told of.
+    Notes by whoever may read them; reports, and what hangs on them, by the one rule for reports,
+    also when the report is gone, for the event says whom it was about; what is the registry's by
+    the capability that its own call needs. Whatever has no rule here nobody is told of.
 
     Args:
         event: Of the group's store.
@@ -122,10 +122,13 @@ def may_see(event: Told, viewer: Viewer) -> bool:
     if event.entity_type == "memory_doc":
         return event.audience == "members" and viewer.has_scope("memory:read")
     if event.entity_type == "blob":
-        # What hangs on a report is told of by the report alone.
-        return event.audience == "members" and viewer.has_scope("memory:read")
+        if event.audience == "members":
+            return viewer.has_scope("memory:read")
+        report = json.loads(event.payload).get("report")
+        return viewer.has_scope("reports:read") and _may_read_report(report or {}, viewer)
     if event.entity_type == "report":
-        return viewer.has_scope("reports:read") and _may_read_report(event.payload, viewer)
+        told = json.loads(event.payload)
+        return viewer.has_scope("reports:read") and _may_read_report(told, viewer)
     if event.entity_type not in OVERSEEN or not viewer.has_scope("admin"):
         return False
     return viewer.is_admin or OVERSEEN[event.entity_type] in viewer.capabilities
@@ -150,8 +153,7 @@ def may_be_told(event: Told, scopes: frozenset[str]) -> bool:
     return scope is not None and covers(scopes, scope)
 
 
-def _may_read_report(payload: str, viewer: Viewer) -> bool:
-    told: dict[str, Any] = json.loads(payload)
+def _may_read_report(told: dict[str, Any], viewer: Viewer) -> bool:
     if "producer_user_id" not in told:
         return False
     facts = _Facts(told["subject_user_id"], told["producer_user_id"], told["audience"])

@@ -2,6 +2,11 @@
 
 from app.db.triggers import Tracked, Transition
 
+_REPORT = (
+    "(SELECT json_object('audience', r.audience, 'subject_user_id', r.subject_user_id, "
+    "'producer_user_id', r.producer_user_id) FROM reports AS r WHERE r.id = {row}.report_id)"
+)
+
 TRACKED = (
     Tracked(
         table="memory_docs",
@@ -39,6 +44,8 @@ TRACKED = (
         fields=("media_type", "doc_id", "report_id"),
         content=("name",),
         payload=("doc_id", "report_id", "author"),
+        # Whom its report is about and whose it is; so what hangs on a report goes before it.
+        facts=(("report", _REPORT),),
         # Of what hangs on a report nobody is told who could not be told of the report.
         audience="iif({row}.report_id IS NULL, 'members', 'supervisors')",
     ),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
@@ -11,10 +12,11 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from app.bridge.content import blobs as bridge
 from app.bridge.content import uploads
-from app.bridge.content.blobs import Home
+from app.bridge.content.blobs import Held, Home
 from app.errors.inputs import InvalidInputError
 from app.owner import blobs, paths
-from app.owner.blobs import Blob, NewBlob, Put, Which
+from app.owner.blob_list import Which
+from app.owner.blobs import Blob, NewBlob, Placing, Put
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.settings import Settings
 from app.web import cursors, ranges
@@ -56,6 +58,10 @@ _CONTENT: Final[dict[int | str, dict[str, Any]]] = {
     206: {"description": "The part that was asked for.", "content": _BYTES},
     304: {"description": "The caller has this content."},
 }
+_HEAD: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "It is there."},
+    304: {"description": "The caller has this content."},
+}
 _CREATED: Final[dict[int | str, dict[str, Any]]] = {
     201: {
         "description": "It is new.",
@@ -72,6 +78,15 @@ class HomeQuery(Query):
 
 class PutQuery(Query):
     """Whose store, and what the file is called and hangs on."""
+
+    home: Home | None = None
+    name: Name | None = None
+    path: Path | None = None
+    report: Identifier | None = None
+
+
+class PlaceBody(Body):
+    """Whose store, and what a file that is there is called and hangs on."""
 
     home: Home | None = None
     name: Name | None = None
@@ -97,12 +112,12 @@ class ListBody(Body):
     limit: Limit = LIMIT_DEFAULT
 
 
-def limits_below(settings: Settings) -> dict[str, int]:
-    """Most bytes of a body, by the beginning of its path."""
-    return {"/api/blobs/": settings.blob_bytes_max}
+def limits_below(settings: Settings) -> dict[tuple[str, str], int]:
+    """Most bytes of a body, by its method and the beginning of its path."""
+    return {("PUT", "/api/blobs/"): settings.blob_bytes_max}
 
 
-def _placed(what: PutQuery | ListQuery | ListBody) -> tuple[Home, str | None]:
+def _placed(what: PutQuery | PlaceBody | ListQuery | ListBody) -> tuple[Home, str | None]:
     """Whose store a call is about, and the note's key in it.
 
     Returns:
@@ -169,7 +184,8 @@ async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: A
 
     201 when it is new. The same again is 200 and changes nothing; anything else under the same
     id, other bytes, another name, type or place, is 409 `blob_differs`. A file hangs on its note
-    wherever that is moved, and stays when it is deleted until it is purged.
+    wherever that is moved, and stays when it is deleted until it is purged. What may stand in no
+    URL is said afterwards, by `POST /api/blobs/{blob_id}/place`.
     """  # noqa: D205, DOC201 - the words are OpenAPI's
     request = ask.request
     require_uncompressed(request)
@@ -179,11 +195,7 @@ async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: A
     length = request.headers.get("content-length")
 
     def render(put: Put) -> Response:
-        return JSONResponse(
-            _json(home, put.blob),
-            status_code=201 if put.created else 200,
-            headers={"ETag": etag(blobs.tag_of(put.blob))},
-        )
+        return _stored(home, put.blob, 201 if put.created else 200)
 
     async with uploads.arriving(
         ask.room,
@@ -200,23 +212,40 @@ async def put_blob(blob_id: str, query: Annotated[PutQuery, FromQuery()], ask: A
         )
 
 
+def _stored(home: Home, blob: Blob, status: int = 200) -> Response:
+    tag = etag(blobs.tag_of(blob))
+    return JSONResponse(_json(home, blob), status_code=status, headers={"ETag": tag})
+
+
+@router.post("/api/blobs/{blob_id}/place", response_model=OBJECT)
+async def place_blob(blob_id: str, body: PlaceBody, ask: AskDep) -> Response:
+    """Name a file that is there, and hang it on a note by `path` or on a report, as
+    `PUT /api/blobs/{blob_id}` does by its query; what is left out stays as it is.
+
+    Each is said once: the same again changes nothing, and another name or place is 409
+    `blob_differs`.
+    """  # noqa: D205, DOC201 - the words are OpenAPI's
+    if body.name is None and body.path is None and body.report is None:
+        raise InvalidInputError
+    home, note_key = _placed(body)
+    placing = Placing(body.name, note_key, body.report)
+    condition = blob_condition_of(ask.request)
+    return await ask.once(
+        lambda call: bridge.place(ask.room, ask.caller, call, home, blob_id, placing, condition),
+        partial(_stored, home),
+    )
+
+
 @router.get("/api/blobs/{blob_id}", response_class=Response, responses=_CONTENT)
 async def get_blob(blob_id: str, query: Annotated[HomeQuery, FromQuery()], ask: AskDep) -> Response:
     """A file's bytes, or with `Range` one part of them; several ranges get the whole."""
-    held = await bridge.get(ask.room, ask.caller, ask.call, query.home, blob_id)
-    tag = blobs.tag_of(held.blob)
-    require_tag(ask.request, tag)
-    headers = {"ETag": etag(tag), "Accept-Ranges": "bytes"}
-    if is_known(ask.request, tag):
-        return Response(status_code=304, headers=headers)
+    held, headers = await _found(ask, query.home, blob_id)
     size = held.blob.size_bytes
-    part = ranges.part_of(ask.request, size, etag(tag))
+    if is_known(ask.request, blobs.tag_of(held.blob)):
+        return Response(status_code=304, headers=headers)
+    part = ranges.part_of(ask.request, size, headers["ETag"])
     start, end = part or (0, size)
-    headers |= {
-        "Content-Length": str(end - start),
-        "Content-Type": held.blob.media_type,
-        "Content-Disposition": _disposition(held.blob),
-    }
+    headers |= _particulars(held.blob, end - start)
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     content = bridge.pieces(ask.room, ask.caller, held, start, end)
@@ -225,6 +254,33 @@ async def get_blob(blob_id: str, query: Annotated[HomeQuery, FromQuery()], ask: 
     return StreamingResponse(
         _after(first, content), status_code=200 if part is None else 206, headers=headers
     )
+
+
+@router.head("/api/blobs/{blob_id}", response_class=Response, responses=_HEAD)
+async def head_blob(
+    blob_id: str, query: Annotated[HomeQuery, FromQuery()], ask: AskDep
+) -> Response:
+    """What `GET` would say of the whole file, without its bytes; `Range` is passed over."""
+    held, headers = await _found(ask, query.home, blob_id)
+    if is_known(ask.request, blobs.tag_of(held.blob)):
+        return Response(status_code=304, headers=headers)
+    return Response(headers=headers | _particulars(held.blob, held.blob.size_bytes))
+
+
+async def _found(ask: Ask, home: Home, blob_id: str) -> tuple[Held, dict[str, str]]:
+    """A file that the caller may read as it asks, and the headers that go with every answer."""
+    held = await bridge.get(ask.room, ask.caller, ask.call, home, blob_id)
+    tag = blobs.tag_of(held.blob)
+    require_tag(ask.request, tag)
+    return held, {"ETag": etag(tag), "Accept-Ranges": "bytes"}
+
+
+def _particulars(blob: Blob, size_bytes: int) -> dict[str, str]:
+    return {
+        "Content-Length": str(size_bytes),
+        "Content-Type": blob.media_type,
+        "Content-Disposition": _disposition(blob),
+    }
 
 
 async def _after(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

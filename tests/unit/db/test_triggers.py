@@ -324,11 +324,12 @@ def test_the_digest_covers_everything_that_is_made() -> None:
             replace(TRACKED, fields=("name",)),
             replace(TRACKED, secret=()),
             replace(TRACKED, payload=()),
+            replace(TRACKED, facts=(("one", "1"),)),
             replace(TRACKED, transitions=()),
             replace(TRACKED, audience="'members'"),
         )
     }
-    assert len(digests) == 7
+    assert len(digests) == 8
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)
     assert triggers.digest([TRACKED]) == triggers.digest([replace(TRACKED)])
 

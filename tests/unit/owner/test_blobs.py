@@ -12,8 +12,9 @@ from app.errors.callers import NotFoundError, NotPermittedError
 from app.errors.conflicts import AlreadyExistsError, BlobDiffersError, VersionConflictError
 from app.errors.inputs import InvalidInputError
 from app.errors.stores import StoreBusyError
-from app.owner import blobs, notes, reports, tree, versions
-from app.owner.blobs import Blob, BlobCondition, Content, NewBlob, Put, Which
+from app.owner import blob_list, blobs, notes, reports, tree, versions
+from app.owner.blob_list import Which
+from app.owner.blobs import Blob, BlobCondition, Content, NewBlob, Placing, Put
 from app.owner.notes import Condition
 from app.owner.reports import NewReport
 from app.runtime import files
@@ -56,7 +57,7 @@ def _ids(found: list[Blob]) -> list[str]:
 
 
 def _all(store: OwnerFile, which: Which = Which()) -> list[str]:  # noqa: B008 - frozen
-    return _ids(blobs.list_page(store.reader, which, "", 100, blobs.may_all))
+    return _ids(blob_list.list_page(store.reader, which, "", 100, blobs.may_all))
 
 
 def _note(tx: OwnerTransactor, key: str = "n.md", text: str = "text") -> None:
@@ -127,6 +128,79 @@ def test_what_it_would_hang_on_must_be_there(store: OwnerFile, new: NewBlob) -> 
         _put(tx, new)
 
 
+def _place(tx: OwnerTransactor, placing: Placing, condition: BlobCondition = ANY) -> Blob:
+    return blobs.place(tx, IDS[0], placing, blobs.may_all, lambda _: None, condition)
+
+
+def _updates(store: OwnerFile) -> int:
+    rows = store.rows("SELECT id FROM sys_events WHERE type = 'blob.updated'")
+    return len(rows)
+
+
+def test_name_and_place_are_each_said_once(store: OwnerFile) -> None:
+    """With the bytes or later, together or one by one; the same again leaves no mark."""
+    with store.write() as tx:
+        _note(tx)
+        _put(tx, replace(NEW, name=None))
+    for placing, updates in (
+        (Placing(name="a.png"), 1),
+        (Placing(note_key="n.md"), 2),
+        (Placing(name="a.png", note_key="n.md"), 2),
+        (Placing(name="a.png"), 2),
+    ):
+        with store.write() as tx:
+            row = _place(tx, placing)
+        assert row.name == "a.png"
+        assert _updates(store) == updates
+    [row] = blob_list.list_page(store.reader, Which("n.md"), "", 9, blobs.may_all)
+    assert (row.note_path, row.size_bytes) == ("n.md", 7)
+    # Now the same put finds it as it was described.
+    with store.write() as tx:
+        assert not _put(tx, replace(NEW, note_key="n.md")).created
+
+
+@pytest.mark.parametrize(
+    ("placing", "error"),
+    [
+        (Placing(name="b.png"), BlobDiffersError),
+        (Placing(note_key="m.md"), BlobDiffersError),
+        (Placing(name="a.png", note_key="m.md"), BlobDiffersError),
+        (Placing(note_key="none.md"), NotFoundError),
+        (Placing(report_id=IDS[4]), NotFoundError),
+        (Placing(name="a.png\0"), InvalidInputError),
+    ],
+)
+def test_another_name_or_place_is_refused(
+    store: OwnerFile, placing: Placing, error: type[Exception]
+) -> None:
+    """What was said stays."""
+    with store.write() as tx:
+        _note(tx)
+        _note(tx, "m.md")
+        row = _put(tx, replace(NEW, note_key="n.md")).blob
+    with pytest.raises(error), store.write() as tx:
+        _place(tx, placing)
+    assert blobs.get(store.reader, IDS[0], blobs.may_all)[0] == row
+
+
+def test_placing_asks_who_and_on_what_condition(store: OwnerFile) -> None:
+    """As a removal does."""
+    placing = Placing(name="a.png")
+    with pytest.raises(NotFoundError), store.write() as tx:
+        _place(tx, placing)
+    with store.write() as tx:
+        _put(tx, replace(NEW, name=None))
+    with pytest.raises(VersionConflictError), store.write() as tx:
+        _place(tx, placing, BlobCondition(match=frozenset({"other"})))
+
+    def refuse(_: Blob) -> None:
+        raise NotPermittedError
+
+    with pytest.raises(NotPermittedError), store.write() as tx:
+        blobs.place(tx, IDS[0], placing, blobs.may_all, refuse, ANY)
+    assert blobs.get(store.reader, IDS[0], blobs.may_all)[0].name is None
+
+
 def test_conditions_hold(store: OwnerFile) -> None:
     """By tag, by presence, by absence; for a put and for a removal."""
     must = BlobCondition(must_exist=True)
@@ -184,7 +258,7 @@ def test_what_hangs_on_a_note_goes_where_it_goes(store: OwnerFile) -> None:
         newest = versions.list_versions(tx, "m.md", None, 9)
         text = next(row.version for row in newest if not row.is_deletion)
         notes.restore_note(tx, "m.md", text, ANA, NO)
-    [row, _] = blobs.list_page(store.reader, Which(), "", 9, blobs.may_all)
+    [row, _] = blob_list.list_page(store.reader, Which(), "", 9, blobs.may_all)
     assert (row.id, row.note_path) == (IDS[0], "m.md")
     with store.write() as tx:
         _delete(tx, "m.md", purge=True)
@@ -225,13 +299,13 @@ def test_what_hangs_on_a_report_is_seen_by_who_may_read_it_and_goes_with_it(
         _put(tx, replace(NEW, id=IDS[1]))
     which = Which(report_id=report.id)
     assert _all(store, which) == [IDS[0]]
-    assert _ids(blobs.list_page(store.reader, Which(), "", 9, _none)) == [IDS[1]]
+    assert _ids(blob_list.list_page(store.reader, Which(), "", 9, _none)) == [IDS[1]]
     assert blobs.find(store.reader, IDS[0], _none) is None
     with pytest.raises(NotFoundError):
-        blobs.list_page(store.reader, which, "", 9, _none)
+        blob_list.list_page(store.reader, which, "", 9, _none)
     with pytest.raises(NotFoundError), store.write() as tx:
         blobs.put(tx, replace(hung, id=IDS[2]), _content(), ANA, _none, ANY)
-    only = blobs.list_page(store.reader, Which(), "", 9, blobs.may_all, on_notes=False)
+    only = blob_list.list_page(store.reader, Which(), "", 9, blobs.may_all, on_notes=False)
     assert _ids(only) == [IDS[0]]
     with store.write() as tx:
         reports.remove_report(tx, report.id)
@@ -245,7 +319,7 @@ def test_a_list_goes_on_after_an_id(store: OwnerFile) -> None:
         for blob_id in reversed(IDS):
             _put(tx, replace(NEW, id=blob_id))
     seen: list[str] = []
-    while page := blobs.list_page(
+    while page := blob_list.list_page(
         store.reader, Which(), seen[-1] if seen else "", 2, blobs.may_all
     ):
         assert len(page) <= 2

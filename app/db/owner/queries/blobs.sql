@@ -36,9 +36,18 @@ INSERT INTO blobs (id, file_id, name, media_type, doc_id, report_id, author, cre
 VALUES (:id, :file_id, :name, :media_type, :doc_id, :report_id, :author, :now)
 RETURNING id AS value;
 
+-- name: place_blob
+-- What a blob is called and hangs on from now on.
+UPDATE blobs SET name = :name, doc_id = :doc_id, report_id = :report_id WHERE id = :id
+RETURNING id AS value;
+
 -- name: remove_blob
 -- It lets go of its file.
 DELETE FROM blobs WHERE id = :id RETURNING id AS value;
+
+-- name: remove_blobs_of_report
+-- Those that hang on a report, before it goes: afterwards nothing would say who may be told.
+DELETE FROM blobs WHERE report_id = :report_id RETURNING id AS value;
 
 -- name: remove_blobs_of_forgotten_notes
 -- Those of notes that are gone with every version of theirs.

@@ -12,15 +12,19 @@ from app.bridge.notifications import events
 from app.bridge.notifications.events import OVERSEEN, OWN, Viewer, may_be_told, may_see
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
+from app.db.owner.store import OwnerTransactor
 from app.errors.conflicts import EventLogRestartedError
 from app.errors.stores import StoreLockedError
 from app.ids import RoleId, UserId
-from app.owner import notes, reports
+from app.owner import blobs, notes, reports
+from app.owner.blobs import BlobCondition, Content, NewBlob, Placing
 from app.owner.notes import Condition
 from app.owner.reports import NewReport
+from app.registry import supervision
 from app.registry.roles import CAPABILITIES
 from app.registry.sessions import ALL_SCOPES
 from app.runtime.events import Cursor, Types
+from app.runtime.files import NewFile
 from tests.support.rig import ACTOR, Rig, add, enter, write_note
 from tests.support.rooms import CALL
 from tests.support.stores import ANA, BEN, CYD
@@ -56,6 +60,12 @@ def report(audience: str, subject: str | None, producer: str) -> Told:
     return Told("report", audience if audience == "supervisors" else "admins", json.dumps(facts))
 
 
+def attached(audience: str, subject: str | None, producer: str) -> Told:
+    """The event of something that hangs on a report."""
+    facts = json.loads(report(audience, subject, producer).payload)
+    return Told("blob", "supervisors", json.dumps({"report_id": "r", "report": facts}))
+
+
 EVERYBODY: Final = set(VIEWERS)
 ADMINS: Final = {"admin", "admin who supervises"}
 SUPERVISORS: Final = {"supervisor", "admin who supervises"}
@@ -67,7 +77,11 @@ SUPERVISORS: Final = {"supervisor", "admin who supervises"}
         pytest.param(Told("memory_doc", "members"), EVERYBODY, id="a shared note"),
         pytest.param(Told("memory_doc", "admins"), set(), id="a note of no audience there is"),
         pytest.param(Told("blob", "members"), EVERYBODY, id="a shared attachment"),
-        pytest.param(Told("blob", "supervisors"), set(), id="what hangs on a report"),
+        pytest.param(Told("blob", "supervisors"), set(), id="what hangs on an unknown report"),
+        pytest.param(attached("admins", BEN, CYD), ADMINS, id="on one for administrators"),
+        pytest.param(attached("admins", ANA, CYD), set(), id="on one about the viewer"),
+        pytest.param(attached("admins", BEN, ANA), EVERYBODY, id="on the viewer's own"),
+        pytest.param(attached("supervisors", BEN, CYD), SUPERVISORS, id="on one for supervisors"),
         pytest.param(report("admins", BEN, CYD), ADMINS, id="a report for administrators"),
         pytest.param(report("admins", None, CYD), ADMINS, id="one about nobody"),
         pytest.param(report("admins", ANA, CYD), set(), id="on the viewer"),
@@ -108,6 +122,7 @@ def test_what_administrators_see_members_never_do(entity: str, audience: str) ->
         (Told("memory_doc", "members"), "memory:read"),
         (Told("blob", "members"), "memory:read"),
         (report("admins", BEN, CYD), "reports:read"),
+        (attached("admins", BEN, CYD), "reports:read"),
         (Told("user", "admins"), "admin"),
     ],
 )
@@ -179,6 +194,42 @@ def test_each_sees_their_own_part_of_the_groups_log(rig: Rig) -> None:
         await group.write(lambda tx: reports.remove_report(tx, made.id), ACTOR)
         assert await _kinds(room, "dee", "group") == {"memory_doc", "report"}
         assert await _kinds(room, "cyd", "own") == set()
+
+    rig.run(work)
+
+
+def test_who_may_see_a_report_is_told_of_what_hangs_on_it(rig: Rig) -> None:
+    """That it came, was named, went, and went with its report; nobody else, in page or webhook."""
+
+    def attach(tx: OwnerTransactor, number: int, report_id: str) -> str:
+        blob_id = f"01890000-0000-4000-8000-00000000000{number}"
+        digest = bytes([number]) * 32
+        content = Content(digest, 1, NewFile(f"file {number}", bytes(32), digest, 1))
+        new = NewBlob(blob_id, "text/plain", report_id=report_id)
+        blobs.put(tx, new, content, ANA, blobs.may_all, BlobCondition())
+        return blob_id
+
+    def work_on(tx: OwnerTransactor, subject: UserId, producer: UserId) -> None:
+        new = NewReport("k", "t", "b", "p", audience="supervisors", subject_user_id=subject)
+        made = reports.add_report(tx, new, producer)
+        first = attach(tx, 1, made.id)
+        attach(tx, 2, made.id)
+        name, always = Placing(name="a.txt"), BlobCondition()
+        blobs.place(tx, first, name, blobs.may_all, lambda _: None, always)
+        blobs.remove(tx, first, blobs.may_all, lambda _: None, always)
+        reports.remove_report(tx, made.id)
+
+    async def work(room: Strongroom) -> None:
+        accounts = {name: (await add(room, name)).account for name in ("ben", "cyd", "dee", "eve")}
+        ben, dee, eve = (accounts[name].id for name in ("ben", "dee", "eve"))
+        await room.stores.registry.write(lambda tx: supervision.add(tx, ben, eve), ACTOR)
+        await room.stores.group.write(lambda tx: work_on(tx, ben, dee), ACTOR)
+        for name, is_told in (("ben", False), ("cyd", False), ("dee", True), ("eve", True)):
+            caller = await enter(room, name)
+            found = await events.read_page(room, caller, CALL, "group", None, ALL, 1000)
+            told = [event.type for event in found.items if event.entity_type == "blob"]
+            wanted = ["created", "created", "updated", "deleted", "deleted"]
+            assert told == [f"blob.{kind}" for kind in wanted if is_told], name
 
     rig.run(work)
 
