@@ -5,16 +5,16 @@ command line comes first, then the environment, then the default. None of them i
 secret, so the parent may hand all of them to its workers in an argument.
 """
 
-import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from app.errors.starting import StartError
+from app.figures import ENV_PREFIX, GIB, KIB, MIB, Figures, networks_of, split_list
 from app.ids import UserId
 
 PROJECT_FOLDER = Path(__file__).resolve().parent.parent
@@ -24,10 +24,6 @@ WORKERS_MAX = 64
 PORT_MAX = 65_535
 
 _OWN_PORTS = {"http": ":80", "https": ":443"}
-_PREFIX = "STRONGROOM_"
-_KIB = 1024
-_MIB = 1024 * _KIB
-_GIB = 1024 * _MIB
 
 
 def _find_credential() -> Path | None:
@@ -37,18 +33,8 @@ def _find_credential() -> Path | None:
     return key if key and key.is_file() else None
 
 
-class Settings(BaseSettings):
+class Settings(Figures):
     """Everything an operator can choose; frozen, complete and valid once it exists."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=_PREFIX,
-        env_ignore_empty=True,
-        extra="forbid",
-        frozen=True,
-        hide_input_in_errors=True,
-        use_attribute_docstrings=True,
-        validate_default=True,
-    )
 
     root: Path = PROJECT_FOLDER
     """Folder of the service's data; by default the project's, wherever the caller stands."""
@@ -65,13 +51,13 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Networks whose forwarding headers count; none, for anyone can write such a header."""
 
-    note_bytes_max: int = Field(default=4 * _MIB, ge=1)
+    note_bytes_max: int = Field(default=4 * MIB, ge=1)
     """Bytes of a note's body; a note is read whole."""
-    json_bytes_max: int = Field(default=_MIB, ge=1)
+    json_bytes_max: int = Field(default=MIB, ge=1)
     """Bytes of a JSON body."""
-    blob_bytes_max: int = Field(default=_GIB, ge=1)
+    blob_bytes_max: int = Field(default=GIB, ge=1)
     """Bytes of a file's content; files are streamed, so memory does not bound it."""
-    inline_note_bytes_max: int = Field(default=64 * _KIB, ge=0)
+    inline_note_bytes_max: int = Field(default=64 * KIB, ge=0)
     """Bytes up to which a note is read on the event loop; a thread costs more than that."""
 
     reader_threads: int = Field(default=4, ge=1)
@@ -139,89 +125,10 @@ class Settings(BaseSettings):
     """Minutes after which an operation that is not finished is told to the operator."""
     snapshot_days: int = Field(default=7, ge=1)
     """Days that the copy of a store from before its migration is kept."""
+    migration_kills_max: int = Field(default=3, ge=1)
+    """Times that a store's migration may end its process; then it has failed with this build."""
     janitor_s: int = Field(default=60, ge=1)
     """Seconds between two rounds of the janitor."""
-
-    job_poll_s: float = Field(default=1.0, gt=0)
-    """Seconds between two looks for work that is due, should no bell ring before."""
-    job_look_s: float = Field(default=30.0, gt=0)
-    """Seconds between two looks at a store whose handles are closed, for others' leavings."""
-    jobs_at_once: int = Field(default=8, ge=1)
-    """Jobs that a worker runs at the same time."""
-    jobs_per_store: int = Field(default=2, ge=1)
-    """Of these, most of one store, so that none waits for another's."""
-    job_lease_s: int = Field(default=300, ge=1)
-    """Seconds that a claim holds; renewed at a third of it while its job runs."""
-    job_attempts: int = Field(default=10, ge=1)
-    """Tries before a job is dead, unless it names its own number."""
-    job_backoff_max_s: int = Field(default=600, ge=1)
-    """Seconds between two tries at most; the first ones are 2, 4, 8 at most."""
-    job_done_days: int = Field(default=7, ge=1)
-    """Days that done and cancelled jobs are kept."""
-    job_dead_days: int = Field(default=90, ge=1)
-    """Days that dead jobs are kept."""
-    job_bytes_max: int = Field(default=64 * _KIB, ge=1)
-    """Bytes of a job's payload, and of its result."""
-    job_wait_s: int = Field(default=30, ge=0)
-    """Seconds that a program may wait for a job to claim."""
-
-    webhook_networks: Annotated[tuple[str, ...], NoDecode] = ()
-    """Private networks that webhooks may reach, in clear too; else only what is public, by TLS."""
-    webhooks_max: int = Field(default=50, ge=1)
-    """Webhooks that a member may have in each home."""
-    webhook_secret_hours: int = Field(default=24, ge=0)
-    """Hours for which a webhook's old secret signs as well after a new one was made."""
-    delivery_poll_s: float = Field(default=1.0, gt=0)
-    """Seconds between two looks for deliveries that are due, should no bell ring before."""
-    delivery_look_s: float = Field(default=10.0, gt=0)
-    """Seconds between two looks at a member's store, for what another process left."""
-    deliveries_at_once: int = Field(default=16, ge=1)
-    """Deliveries that a worker sends at the same time; the last of them are for who has none."""
-    deliveries_per_subscriber: int = Field(default=4, ge=1)
-    """Of these, most to one subscriber, so that a slow one holds up no other."""
-    delivery_timeout_s: float = Field(default=10.0, gt=0)
-    """Seconds that one try of a delivery may take in all."""
-    delivery_lease_s: float = Field(default=60.0, gt=0)
-    """Seconds after which a try whose process died is made again; longer than a try can be."""
-    delivery_retries_s: Annotated[tuple[float, ...], NoDecode] = (
-        5, 30, 120, 600, 3_600, 21_600, 86_400,
-    )  # fmt: skip
-    """Seconds between a delivery's tries; after the last of them it is dead."""
-    delivery_jitter: float = Field(default=0.2, ge=0, lt=1)
-    """Share by which each of these pauses is longer or shorter, by chance."""
-    delivered_days: int = Field(default=7, ge=1)
-    """Days that a delivery is kept after it has ended."""
-    delivery_dead_days: int = Field(default=90, ge=1)
-    """Days that a dead delivery is kept."""
-    breaker_failures: int = Field(default=5, ge=1)
-    """Failures of a connection in a row after which its breaker opens."""
-    breaker_pauses_s: Annotated[tuple[float, ...], NoDecode] = (30, 120, 600, 1_800)
-    """Seconds before each probe of an open breaker; the last one for every further."""
-    breaker_alert_s: float = Field(default=3_600, gt=0)
-    """Seconds after which a breaker that is still open is told, once."""
-
-    schedule_late_s: int = Field(default=60, ge=2)
-    """Seconds after which a tick that nobody settled counts as missed."""
-    schedule_catch_up_max: int = Field(default=100, ge=1)
-    """Missed ticks that still run where a schedule catches up all of them."""
-    schedule_run_days: int = Field(default=90, ge=1)
-    """Days that runs and skips of schedules are kept."""
-    housekeeping_s: int = Field(default=3_600, ge=1)
-    """Seconds between two rounds of housekeeping in a store."""
-    housekeeping_lease_s: int = Field(default=600, ge=1)
-    """Seconds after which another process may take a round over from one that is silent."""
-    housekeeping_batch: int = Field(default=500, ge=1)
-    """Rows that one transaction of housekeeping removes."""
-    session_kept_days: int = Field(default=30, ge=1)
-    """Days that ended sessions, and invitations that are over, are kept on record."""
-    access_log_days: int = Field(default=365, ge=1)
-    """Days that a store keeps who opened it."""
-    operation_days: int = Field(default=90, ge=1)
-    """Days that operations that are over are kept on record, with their steps."""
-    versions_thin_hours: int = Field(default=24, ge=1)
-    """Hours after which only the first version of each hour is kept of a note."""
-    versions_bytes_max: int = Field(default=50 * _MIB, ge=1)
-    """Bytes of versions in a store, past which the oldest go."""
 
     metrics_address: str | None = None
     """Host and port at which `/metrics` is served without a token; None: not there."""
@@ -255,33 +162,15 @@ class Settings(BaseSettings):
         # Browsers leave the scheme's own port out of Host and Origin.
         return origin.removesuffix(_OWN_PORTS[url.scheme])
 
-    @field_validator(
-        "trusted_proxies",
-        "webhook_networks",
-        "delivery_retries_s",
-        "breaker_pauses_s",
-        mode="before",
-    )
+    @field_validator("trusted_proxies", mode="before")
     @classmethod
-    def _split_list(cls, value: object) -> object:
-        return value.replace(",", " ").split() if isinstance(value, str) else value
+    def _split_proxies(cls, value: object) -> object:
+        return split_list(value)
 
-    @field_validator("delivery_retries_s", "breaker_pauses_s")
+    @field_validator("trusted_proxies")
     @classmethod
-    def _check_pauses(cls, pauses: tuple[float, ...]) -> tuple[float, ...]:
-        if not pauses or min(pauses) <= 0:
-            message = "seconds, each more than 0, separated by commas"
-            raise ValueError(message)
-        return pauses
-
-    @field_validator("trusted_proxies", "webhook_networks")
-    @classmethod
-    def _check_networks(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
-        try:
-            return tuple(str(ipaddress.ip_network(network)) for network in networks)
-        except ValueError:
-            message = "IP networks such as 10.0.0.0/8, separated by commas"
-            raise ValueError(message) from None
+    def _check_proxies(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
+        return networks_of(networks)
 
     @field_validator("token_days_max")
     @classmethod
@@ -397,4 +286,4 @@ def share_counts(folder: Path) -> None:
 
 def _name(location: tuple[int | str, ...]) -> str:
     """A field's variable, such as `STRONGROOM_PORT`."""
-    return f"{_PREFIX}{location[0]}".upper()
+    return f"{ENV_PREFIX}{location[0]}".upper()

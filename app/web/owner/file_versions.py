@@ -7,8 +7,9 @@ from fastapi import APIRouter, Response
 from fastapi import Path as FromPath
 from fastapi import Query as FromQuery
 
+from app.bridge.content import files
 from app.bridge.content import notes as bridge
-from app.owner import difference, notes, paths, versions
+from app.owner import difference, paths, versions
 from app.web import cursors
 from app.web.owner.note_shapes import (
     DiffBody,
@@ -126,22 +127,7 @@ async def diff_by_body(body: DiffBody, ask: AskDep) -> dict[str, Any]:
 async def restore_file(body: RestoreBody, ask: AskDep) -> Response:
     """Put an old version back as the newest; also of a deleted note."""
     ref, condition = paths.clean(body.path), condition_of(ask.request)
-    bridge.require_may_write(ask.caller, ref)
-    adds_bytes = await bridge.read(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda reader: versions.size_of(reader, ref.key, body.version),
-    )
     return await ask.once(
-        lambda call: bridge.write(
-            ask.room,
-            ask.caller,
-            call,
-            ref,
-            lambda tx: notes.restore_note(tx, ref.key, body.version, ask.caller.author, condition),
-            adds_bytes=adds_bytes,
-        ),
+        lambda call: files.restore(ask.room, ask.caller, call, ref, body.version, condition),
         partial(written_response, ref.display),
     )

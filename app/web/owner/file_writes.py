@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge.content import notes as bridge
-from app.errors.inputs import PayloadTooLargeError
-from app.owner import notes, paths, tree
+from app.bridge.content import files
+from app.owner import paths
 from app.owner.notes import Condition
 from app.owner.tree import Moved
 from app.web.answers import OBJECT, as_json, no_content
@@ -46,18 +45,8 @@ _TEXT: Final = ("text/markdown", "text/plain")
 
 async def _put(ask: Ask, path: str, text: str) -> Response:
     ref, condition = paths.clean(path), condition_of(ask.request)
-    size_bytes = len(text.encode())
-    if size_bytes > ask.room.settings.note_bytes_max:
-        raise PayloadTooLargeError
     return await ask.once(
-        lambda call: bridge.write(
-            ask.room,
-            ask.caller,
-            call,
-            ref,
-            lambda tx: notes.put_note(tx, ref.key, text, ask.caller.author, condition),
-            adds_bytes=size_bytes,
-        ),
+        lambda call: files.put(ask.room, ask.caller, call, ref, text, condition),
         partial(written_response, ref.display),
     )
 
@@ -79,38 +68,24 @@ async def write_file(body: WriteBody, ask: AskDep) -> Response:
 )
 async def append_file(ask: AskDep, path: Annotated[Path | None, FromQuery()] = None) -> Response:
     """Add a line to a note, making it when it is missing: raw on `?path=`, or as JSON."""
-    size_max = ask.room.settings.note_bytes_max
     if path is not None:
-        text = await text_of(ask.request, size_max)
+        text = await text_of(ask.request, ask.room.settings.note_bytes_max)
     else:
         body = await read_json(ask.request, AppendBody)
         path, text = body.path, body.content
     ref, condition = paths.clean(path), condition_of(ask.request)
     return await ask.once(
-        lambda call: bridge.write(
-            ask.room,
-            ask.caller,
-            call,
-            ref,
-            lambda tx: notes.append_note(tx, ref.key, text, ask.caller.author, condition, size_max),
-            adds_bytes=len(text.encode()),
-        ),
+        lambda call: files.append(ask.room, ask.caller, call, ref, text, condition),
         partial(written_response, ref.display),
     )
 
 
 async def _edit(ask: Ask, path: str, bodies: Sequence[EditBody]) -> Response:
     ref, condition, edits = paths.clean(path), condition_of(ask.request), edits_of(bodies)
-    size_max = ask.room.settings.note_bytes_max
+    adds_bytes = sum(body.added_bytes for body in bodies)
     return await ask.once(
-        lambda call: bridge.write(
-            ask.room,
-            ask.caller,
-            call,
-            ref,
-            lambda tx: notes.edit_note(tx, ref.key, edits, ask.caller.author, condition, size_max),
-            adds_bytes=sum(body.added_bytes for body in bodies),
-            judge=lambda reader: notes.get_note(reader, ref.key),
+        lambda call: files.edit(
+            ask.room, ask.caller, call, ref, edits, condition, adds_bytes=adds_bytes
         ),
         partial(written_response, ref.display),
     )
@@ -133,20 +108,14 @@ async def edit_file(body: EditFileBody, ask: AskDep) -> Response:
 async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> Response:
     ref, condition = paths.clean(what.path), condition_of(ask.request)
     return await ask.once(
-        lambda call: bridge.write(
+        lambda call: files.delete(
             ask.room,
             ask.caller,
             call,
             ref,
-            lambda tx: tree.delete_note(
-                tx,
-                ref.key,
-                condition=condition,
-                purge=what.purge,
-                recursive=what.recursive,
-                author=ask.caller.author,
-            ),
-            leaves_no_trace=what.purge,
+            condition,
+            purge=what.purge,
+            recursive=what.recursive,
         ),
         no_content,
     )
@@ -173,24 +142,11 @@ async def move_file(body: MoveBody, ask: AskDep) -> Response:
     """  # noqa: DOC201 - the words are OpenAPI's
     source, target = paths.clean(body.source), paths.clean(body.to)
     condition = condition_of(ask.request)
-    bridge.require_may_write(ask.caller, source)
-    bridge.require_one_root(source, target)
     if condition.must_not_exist:
         condition = Condition()
     return await ask.once(
-        lambda call: bridge.write(
-            ask.room,
-            ask.caller,
-            call,
-            source,
-            lambda tx: tree.move_note(
-                tx,
-                source.key,
-                target.key,
-                recursive=body.recursive,
-                author=ask.caller.author,
-                condition=condition,
-            ),
+        lambda call: files.move(
+            ask.room, ask.caller, call, source, target, condition, recursive=body.recursive
         ),
         as_json(partial(_moved, source.root)),
     )

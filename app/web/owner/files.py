@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge.content import notes as bridge
-from app.owner import folders, notes, paths
+from app.bridge.content import files
+from app.owner import paths
 from app.settings import Settings
 from app.web.owner.note_shapes import ListBody, ListQuery, PathQuery, ReadBody, entry
 from app.web.owner.note_text import note_response
@@ -37,9 +37,7 @@ def body_limits(settings: Settings) -> dict[str, int]:
 
 async def _read(ask: Ask, path: str) -> Response:
     ref = paths.clean(path)
-    note = await bridge.read(
-        ask.room, ask.caller, ask.call, ref, lambda reader: notes.get_note(reader, ref.key)
-    )
+    note = await files.get(ask.room, ask.caller, ask.call, ref)
     return note_response(ask.request, ref.display, note)
 
 
@@ -57,13 +55,7 @@ async def read_file(body: ReadBody, ask: AskDep) -> Response:
 
 async def _list(ask: Ask, what: ListQuery | ListBody) -> dict[str, Any]:
     ref = paths.clean(what.path)
-    found = await bridge.read(
-        ask.room,
-        ask.caller,
-        ask.call,
-        ref,
-        lambda reader: folders.list_files(reader, ref.key, what.depth),
-    )
+    found = await files.list_folder(ask.room, ask.caller, ask.call, ref, what.depth)
     return {"items": [entry(ref.root, row) for row in found]}
 
 

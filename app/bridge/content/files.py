@@ -1,0 +1,246 @@
+"""Files by their path: every read and write of a text, for whatever surface asks.
+
+A path says where its text is kept. Whoever calls, by whichever surface, the same functions
+here decide who may, measure what is added, and act.
+"""
+
+from collections.abc import Sequence
+
+from app.bridge.callers import Call, Caller
+from app.bridge.content import notes
+from app.bridge.strongroom import Strongroom
+from app.db.owner.rows import NoteRow
+from app.errors.inputs import PayloadTooLargeError
+from app.owner import folders, tree, versions
+from app.owner import notes as owner_notes
+from app.owner.edits import Edit
+from app.owner.folders import EntryRow
+from app.owner.notes import Condition, Written
+from app.owner.paths import PathRef
+from app.owner.tree import Moved
+
+
+async def get(room: Strongroom, caller: Caller, call: Call, ref: PathRef) -> NoteRow:
+    """Read a text that must be there.
+
+    Returns:
+        It, with what is known of it.
+
+    Raises:
+        NotANoteError: A folder stands there.
+        NotFoundError: Nothing stands there.
+        StoreLockedError: It is the caller's own, and this credential cannot open it.
+    """
+    return await notes.read(
+        room, caller, call, ref, lambda reader: owner_notes.get_note(reader, ref.key)
+    )
+
+
+async def list_folder(
+    room: Strongroom, caller: Caller, call: Call, ref: PathRef, depth: int
+) -> Sequence[EntryRow]:
+    """What lies in a folder, down to a depth; folders are implied by paths."""
+    return await notes.read(
+        room, caller, call, ref, lambda reader: folders.list_files(reader, ref.key, depth)
+    )
+
+
+async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
+    room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
+) -> Written:
+    """Make a text, or replace the one that stands there.
+
+    Returns:
+        What stands now.
+
+    Raises:
+        PayloadTooLargeError: It is larger than a note may be.
+        NotPermittedError: The caller may not write there.
+        QuotaExceededError: There is no room for it.
+        InvalidPathError: The path is a root.
+        InvalidInputError: The text cannot be stored.
+        ConflictError: The condition does not hold, or the place is taken.
+    """
+    size_bytes = len(text.encode())
+    if size_bytes > room.settings.note_bytes_max:
+        raise PayloadTooLargeError
+    return await notes.write(
+        room,
+        caller,
+        call,
+        ref,
+        lambda tx: owner_notes.put_note(tx, ref.key, text, caller.author, condition),
+        adds_bytes=size_bytes,
+    )
+
+
+async def append(  # noqa: PLR0913, PLR0917 - likewise
+    room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
+) -> Written:
+    """Add a text on a line of its own, making the file when it is missing.
+
+    Returns:
+        What stands now.
+
+    Raises:
+        PayloadTooLargeError: It would be larger than a note may be.
+        NotPermittedError: The caller may not write there.
+        QuotaExceededError: There is no room for it.
+        InvalidPathError: The path is a root.
+        InvalidInputError: The text cannot be stored.
+        ConflictError: The condition does not hold, or the place is taken.
+    """
+    size_max, author = room.settings.note_bytes_max, caller.author
+    return await notes.write(
+        room,
+        caller,
+        call,
+        ref,
+        lambda tx: owner_notes.append_note(tx, ref.key, text, author, condition, size_max),
+        adds_bytes=len(text.encode()),
+    )
+
+
+async def edit(  # noqa: PLR0913, PLR0917 - likewise
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    ref: PathRef,
+    edits: Sequence[Edit],
+    condition: Condition,
+    *,
+    adds_bytes: int,
+) -> Written:
+    """Edit a text: all edits or none, each placed in the text as it was.
+
+    Returns:
+        What stands now.
+
+    Raises:
+        NotFoundError: Nothing stands there.
+        PayloadTooLargeError: It would be larger than a note may be.
+        NotPermittedError: The caller may not write there.
+        QuotaExceededError: There is no room for `adds_bytes` more.
+        InvalidPathError: The path is a root.
+        InvalidInputError: An edit names no place, or its text cannot be stored.
+        ConflictError: The condition does not hold, or an edit's old text is not there once.
+    """
+    size_max, author = room.settings.note_bytes_max, caller.author
+    return await notes.write(
+        room,
+        caller,
+        call,
+        ref,
+        lambda tx: owner_notes.edit_note(tx, ref.key, edits, author, condition, size_max),
+        adds_bytes=adds_bytes,
+        judge=lambda reader: owner_notes.get_note(reader, ref.key),
+    )
+
+
+async def restore(  # noqa: PLR0913, PLR0917 - likewise
+    room: Strongroom, caller: Caller, call: Call, ref: PathRef, version: int, condition: Condition
+) -> Written:
+    """Give a note the text of one of its versions again, also when it was deleted.
+
+    Returns:
+        What stands now.
+
+    Raises:
+        NotFoundError: The version is not kept, or was a deletion.
+        NotPermittedError: The caller may not write there.
+        QuotaExceededError: There is no room for it.
+        InvalidPathError: The path is a root.
+        ConflictError: The condition does not hold, or the path is taken by now.
+    """
+    notes.require_may_write(caller, ref)
+    adds_bytes = await notes.read(
+        room, caller, call, ref, lambda reader: versions.size_of(reader, ref.key, version)
+    )
+    return await notes.write(
+        room,
+        caller,
+        call,
+        ref,
+        lambda tx: owner_notes.restore_note(tx, ref.key, version, caller.author, condition),
+        adds_bytes=adds_bytes,
+    )
+
+
+async def delete(  # noqa: PLR0913 - likewise
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    ref: PathRef,
+    condition: Condition,
+    *,
+    purge: bool = False,
+    recursive: bool = False,
+) -> int:
+    """Take a file away, or with `recursive` a folder; with `purge` every version goes too.
+
+    Returns:
+        How many files went.
+
+    Raises:
+        NotFoundError: There is nothing to remove.
+        NotPermittedError: The caller may not write there.
+        InvalidPathError: The path is a root.
+        RecursiveRequiredError: It is a folder.
+        ConflictError: The condition does not hold.
+    """
+    return await notes.write(
+        room,
+        caller,
+        call,
+        ref,
+        lambda tx: tree.delete_note(
+            tx,
+            ref.key,
+            condition=condition,
+            purge=purge,
+            recursive=recursive,
+            author=caller.author,
+        ),
+        leaves_no_trace=purge,
+    )
+
+
+async def move(  # noqa: PLR0913, PLR0917 - likewise
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    source: PathRef,
+    target: PathRef,
+    condition: Condition,
+    *,
+    recursive: bool = False,
+) -> Sequence[Moved]:
+    """Move a file, or with `recursive` a folder, to where nothing stands, inside one root.
+
+    Returns:
+        Each file that moved, as it stands now.
+
+    Raises:
+        DifferentRootsError: The two paths are in different roots.
+        NotFoundError: There is nothing to move.
+        NotPermittedError: The caller may not write there.
+        InvalidPathError: A path is a root.
+        RecursiveRequiredError: It is a folder.
+        ConflictError: The condition does not hold, or something stands where it is to go.
+    """
+    notes.require_may_write(caller, source)
+    notes.require_one_root(source, target)
+    return await notes.write(
+        room,
+        caller,
+        call,
+        source,
+        lambda tx: tree.move_note(
+            tx,
+            source.key,
+            target.key,
+            recursive=recursive,
+            author=caller.author,
+            condition=condition,
+        ),
+    )
