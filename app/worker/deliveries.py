@@ -1,11 +1,10 @@
 """Tells subscribers of events, in every store that this process can work in.
 
 A store is glanced at each second, and at once where its bell rang; what is due is claimed
-row by row and sent at the same time, a few of each subscriber, so that a slow one holds up
-nobody else, not at its own host either: whose turn was longest ago is first, and the fewer
-places are left, the fewer one may have. Between claim and mark nothing is held but the row's
-lease. What is broken off from our side, by a lock or a stop, is given back and does not
-count as a try.
+row by row and sent at the same time. Stores take turns, and in each its subscribers do; how
+much one may have under way is in `slots.py`. Between claim and mark nothing is held but the
+row's lease. What is broken off from our side, by a lock or a stop, is given back and does
+not count as a try.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ import contextlib
 import secrets
 import socket
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +34,7 @@ from app.ids import UserId
 from app.runtime import breakers, deliveries
 from app.runtime.deliveries import Claimed, Due, Result
 from app.runtime.subscriptions import INTERNAL
+from app.worker.slots import Share, Slot, Slots
 
 if TYPE_CHECKING:
     from app.worker.http_sender import Sender
@@ -65,13 +65,13 @@ class _Desk:
     looked_at: float = 0.0
     """Monotonic seconds of the last look."""
     is_leaving: bool = False
+    is_in_line: bool = False
+    turn: int = 0
+    """When something was last told from here, as a count of tries."""
     turns: dict[str, int] = field(default_factory=dict)
-    """When each subscriber was last told of something, as a count of tries."""
+    """The same of each subscriber."""
+    share: Share = field(default_factory=Share)
     bell: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
-
-    def busy(self) -> Counter[str]:
-        """How many are under way, by subscriber."""
-        return Counter(claimed.target.id for claimed in self.sending.values())
 
 
 class Deliveries:
@@ -103,7 +103,11 @@ class Deliveries:
         self._owner = f"{socket.gethostname()}/{secrets.token_hex(4)}"
         self._wake = asyncio.Event()
         self._rung: set[_Desk] = set()
-        self._free = settings.deliveries_at_once
+        self._line: deque[_Desk] = deque()
+        """Stores in which something is due, for whose turn it is next."""
+        self._starved: dict[_Desk, None] = {}
+        """Those that wait for a slot of a slow one, the longest first."""
+        self._slots = Slots(settings)
         self._is_closing = False
         self._is_declared = False
         self._polled_at = -settings.delivery_poll_s
@@ -164,6 +168,7 @@ class Deliveries:
         desk.is_leaving = True
         desk.bell.close()
         self._rung.discard(desk)
+        self._starved.pop(desk, None)
         if desk.claiming is not None:
             # A claim under way may be on the disk; what it took is given back below.
             await asyncio.wait([desk.claiming])
@@ -200,21 +205,35 @@ class Deliveries:
             self._is_declared = True
 
     async def _round(self) -> None:
-        """Begin a claim wherever something is due."""
+        """Put each store where something is due in line, whoever waited longest first."""
         settings = self._room.settings
         desks, self._rung = self._rung, set()
         if time.monotonic() - self._polled_at >= settings.delivery_poll_s:
             self._polled_at = time.monotonic()
             desks = {self._group, *self._members.values()}
-        for count, desk in enumerate(desks, 1):
-            if self._wants_claim(desk):
-                desk.claiming = asyncio.create_task(self._claim(desk))
+        for count, desk in enumerate(sorted(desks, key=lambda one: one.turn), 1):
+            if desk.claiming is not None:
+                # Its look may be from before the ring: it is looked at again when it is done.
+                self._rung.add(desk)
+            elif self._wants_claim(desk):
+                desk.is_in_line = True
+                self._line.append(desk)
             if count % _GLANCES == 0:
                 await asyncio.sleep(0)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Begin claims in the stores in line, as far as there are slots."""
+        while self._line and not self._slots.is_full and not self._is_closing:
+            desk = self._line.popleft()
+            desk.is_in_line = False
+            if not desk.is_leaving:
+                reserved = self._slots.reserve(desk.share, len(self._line))
+                desk.claiming = asyncio.create_task(self._claim(desk, reserved))
 
     def _wants_claim(self, desk: _Desk) -> bool:
         """Whether something is due, or it is time to open a store's handles and see."""
-        if desk.is_leaving or desk.claiming is not None or self._free <= 0:
+        if desk.is_leaving or desk.is_in_line or not self._slots.may_begin(desk.share):
             return False
         try:
             found = desk.store.glance(sql.FIND_NEXT_DELIVERY, alert_ms=self._alert_ms)
@@ -227,19 +246,18 @@ class Deliveries:
 
     # -- claims --------------------------------------------------------------------------------
 
-    async def _claim(self, desk: _Desk) -> None:
+    async def _claim(self, desk: _Desk, reserved: int) -> None:
         """Claim what there is room for, and begin to tell it."""
         claims: list[Claimed] = []
-        reserved = 0
+        slots: dict[str, Slot] = {}
         try:
             desk.looked_at = time.monotonic()
-            most = self._room.settings.deliveries_per_subscriber
-            busy = desk.busy()
-            full = [name for name, count in busy.items() if count >= most]
+            most, full = self._room.settings.deliveries_per_subscriber, self._slots.full(desk.share)
             due = await desk.store.watch(lambda reader: deliveries.look(reader, most, full))
             if not await flags.is_on(self._room, "webhooks"):
                 due = [each for each in due if each.connection.startswith(INTERNAL)]
-            wanted, reserved = self._fitting(desk, due, busy)
+            slots = self._fitting(desk, due, reserved)
+            wanted = [each for each in due if each.is_blocked or each.id in slots]
             if wanted:
                 claims = await desk.store.write(
                     lambda tx: deliveries.claim(tx, wanted, self._owner, self._policy), _ACTOR
@@ -255,24 +273,26 @@ class Deliveries:
             telemetry.unexpected("deliveries", error)
         finally:
             desk.claiming = None
-            self._free += reserved - len(claims)
+            taken = sum(not slot.is_slow for slot in slots.values())
+            self._slots.give_back(desk.share, reserved - taken)
             for claimed in claims:
-                self._begin(desk, claimed)
-            if claims:
-                self._wake.set()
+                self._begin(desk, claimed, slots.pop(claimed.id))
+            for slot in slots.values():
+                self._slots.free(slot)
+            self._wake.set()
 
-    def _fitting(self, desk: _Desk, due: list[Due], busy: Counter[str]) -> tuple[list[Due], int]:
-        """What there is room for, and how much of it that takes; what must be held needs none."""
-        fitting = [each for each in due if each.is_blocked]
-        most, free = self._room.settings.deliveries_per_subscriber, self._free
+    def _fitting(self, desk: _Desk, due: list[Due], reserved: int) -> dict[str, Slot]:
+        """A slot for each delivery that there is room for; what must be held needs none."""
+        fitting: dict[str, Slot] = {}
         waiting = (each for each in due if not each.is_blocked)
         for each in sorted(waiting, key=lambda one: desk.turns.get(one.subscription_id, 0)):
-            # So that one alone never takes the last place, nor a few slow ones the last few.
-            if busy[each.subscription_id] < min(most, self._free):
-                busy[each.subscription_id] += 1
-                self._free -= 1
-                fitting.append(each)
-        return fitting, free - self._free
+            slot = self._slots.take(desk.share, each.subscription_id, reserved)
+            if slot is not None:
+                fitting[each.id] = slot
+                reserved -= not slot.is_slow
+            elif each.subscription_id in desk.share.slow_ones and self._slots.is_slow_full:
+                self._starved[desk] = None
+        return fitting
 
     async def _alert(self, desk: _Desk) -> None:
         before = self._room.clock() - self._alert_ms
@@ -287,26 +307,37 @@ class Deliveries:
 
     # -- tries ---------------------------------------------------------------------------------
 
-    def _begin(self, desk: _Desk, claimed: Claimed) -> None:
-        task = asyncio.create_task(self._tell(desk, claimed))
+    def _begin(self, desk: _Desk, claimed: Claimed, slot: Slot) -> None:
+        task = asyncio.create_task(self._tell(desk, claimed, slot))
         desk.sending[task] = claimed
         self._count += 1
-        desk.turns[claimed.target.id] = self._count
-        task.add_done_callback(lambda done: self._end(desk, done))
+        desk.turn = desk.turns[claimed.target.id] = self._count
+        task.add_done_callback(lambda done: self._end(desk, done, slot))
 
-    def _end(self, desk: _Desk, task: asyncio.Task[None]) -> None:
+    def _end(self, desk: _Desk, task: asyncio.Task[None], slot: Slot) -> None:
         del desk.sending[task]
         desk.marking.discard(task)
-        self._free += 1
+        self._slots.free(slot)
         if not task.cancelled() and (error := task.exception()) is not None:
             telemetry.unexpected("delivery", error)
         if not desk.is_leaving:
             self._rung.add(desk)
-            self._wake.set()
+        if slot.is_slow and self._starved:
+            longest = next(iter(self._starved))
+            del self._starved[longest]
+            self._rung.add(longest)
+        self._wake.set()
 
-    async def _tell(self, desk: _Desk, claimed: Claimed) -> None:
+    async def _tell(self, desk: _Desk, claimed: Claimed, slot: Slot) -> None:
         """One try, and its mark."""
-        result = await self._try(desk, claimed)
+        long = asyncio.get_running_loop().call_later(
+            self._room.settings.delivery_slow_s, self._takes_long, desk, slot
+        )
+        try:
+            result = await self._try(desk, claimed)
+        finally:
+            long.cancel()
+        self._slots.tried(slot, is_well=result is None or result.failure is None)
         self._room.reach("delivery.sent")
         task = asyncio.current_task()
         if task is not None:
@@ -314,6 +345,11 @@ class Deliveries:
         with contextlib.suppress(StoreClosedError):
             await self._mark(desk, claimed, result)
         self._room.reach("delivery.marked")
+
+    def _takes_long(self, desk: _Desk, slot: Slot) -> None:
+        self._slots.takes_long(slot)
+        self._rung.add(desk)
+        self._wake.set()
 
     async def _try(self, desk: _Desk, claimed: Claimed) -> Result | None:
         """One try; None when its subscriber may not be told."""

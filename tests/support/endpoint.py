@@ -42,7 +42,7 @@ class Received:
 
 
 Answer = int | str
-"""A status, or `hang`, `close`, `half`, `huge`, `garbage`: how an endpoint fails."""
+"""A status, or `hang`, `linger`, `close`, `half`, `huge`, `garbage`: how an endpoint fails."""
 
 
 @dataclass
@@ -133,6 +133,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hang(self, found: Endpoint) -> None:
         found.ending.wait(30)
+
+    def _linger(self, found: Endpoint) -> None:
+        """After a while, without a word."""
+        found.ending.wait(0.1)
 
     def _close(self, _found: Endpoint) -> None:
         """Without a word."""

@@ -29,6 +29,7 @@ from app.registry import flags as registry_flags
 from app.runtime import deliveries, subscriptions
 from app.worker.http_sender import Sender
 from tests.support.endpoint import Endpoint, endpoint
+from tests.support.matrix import chosen
 from tests.support.post_office import (
     CHOSEN,
     add_webhook,
@@ -270,7 +271,8 @@ def test_a_slow_subscriber_holds_up_nobody_else(
     is_far: bool,  # noqa: FBT001 - a parameter
 ) -> None:
     """At another host or at its own: it has as many tries at once as one may, the others go by."""
-    rig = make_rig(**CHOSEN | {"deliveries_at_once": 4, "deliveries_per_subscriber": 2})
+    few = {"deliveries_at_once": 4, "deliveries_per_subscriber": 2, "delivery_slow_s": 60}
+    rig = make_rig(**CHOSEN | few)
 
     async def main(room: Strongroom) -> None:
         ana = await signed_in(room)
@@ -304,8 +306,8 @@ def test_the_last_places_are_for_who_has_none(  # noqa: PLR0913, PLR0917 - param
     tries: int,
 ) -> None:
     """However the operator chose, one slow subscriber, or a few, leave room for a quick one."""
-    chosen = {"deliveries_at_once": at_once, "deliveries_per_subscriber": each}
-    rig = make_rig(**CHOSEN | chosen)
+    few = {"deliveries_at_once": at_once, "deliveries_per_subscriber": each}
+    rig = make_rig(**CHOSEN | few | {"delivery_slow_s": 60})
     far.answer = lambda got: "hang" if got.path == "/slow" else 204
 
     async def main(room: Strongroom) -> None:
@@ -342,6 +344,89 @@ def test_who_waited_longest_is_told_first(make_rig: Callable[..., Rig], far: End
             await settled(store, "succeeded")
         turns = paths(far)
         assert [set(turns[at : at + 2]) for at in (0, 2, 4)] == [{"/a", "/b"}] * 3
+
+    rig.run(main)
+
+
+def test_slow_endpoints_of_many_members_hold_up_no_other_store(
+    make_rig: Callable[..., Rig], far: Endpoint
+) -> None:
+    """More of them hang than there are slots: another member and the group are told at once."""
+    count, at_once = chosen((4, 3), (20, 16))
+    few = {"deliveries_at_once": at_once, "deliveries_slow_at_once": count}
+    rig = make_rig(**CHOSEN | few | {"delivery_slow_s": 0.05, "delivery_timeout_s": 3600})
+    far.answer = lambda got: "hang" if got.path.startswith("/slow") else 204
+
+    async def main(room: Strongroom) -> None:
+        slow = [await signed_in(room, f"slow{number}") for number in range(count)]
+        for number, each in enumerate(slow):
+            await add_webhook(room, each, far, path=f"/slow{number}")
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        await add_webhook(room, ana, far, "group", path="/group")
+        async with delivering(room):
+            for number in range(3):
+                for each in slow:
+                    await write(await own_store(room, each), f"{number}.md")
+            await until(lambda: len({each for each in paths(far) if "slow" in each}) == count)
+            for number in range(6):
+                await write(await own_store(room, ana), f"{number}.md")
+                await write(room.stores.group, f"{number}.md")
+                await until(lambda number=number: paths(far).count("/hook") > number)  # type: ignore[misc] # one for each
+                await until(lambda number=number: paths(far).count("/group") > number)  # type: ignore[misc] # one for each
+            assert not far.ending.is_set()
+        far.ending.set()
+
+    rig.run(main)
+
+
+def test_a_slow_store_that_waits_is_next_when_another_slow_try_ends(
+    make_rig: Callable[..., Rig], far: Endpoint
+) -> None:
+    """With room for one slow try only, stores take turns at it; the next look is far off."""
+    few = {"deliveries_slow_at_once": 1, "delivery_slow_s": 0.02, "delivery_poll_s": 3600.0}
+    rig = make_rig(**CHOSEN | few | {"deliveries_per_subscriber": 1, "breaker_failures": 1000})
+    far.answer = lambda _received: "linger"
+
+    async def main(room: Strongroom) -> None:
+        members = [await signed_in(room, name) for name in ("ana", "ben")]
+        for caller in members:
+            await add_webhook(room, caller, far, path=f"/{caller.user_id}")
+        async with delivering(room):
+            for number in range(3):
+                for caller in members:
+                    await write(await own_store(room, caller), f"{number}.md")
+            for caller in members:
+                await settled(await own_store(room, caller), "retry")
+        assert {paths(far).count(f"/{caller.user_id}") for caller in members} == {3}
+
+    rig.run(main)
+
+
+@pytest.mark.parametrize("answer", [204, 500])
+def test_who_answers_soon_again_is_among_the_quick_again(
+    make_rig: Callable[..., Rig], far: Endpoint, answer: int
+) -> None:
+    """Then it needs none of the room for slow ones, which another has taken."""
+    few = {"deliveries_slow_at_once": 1, "delivery_slow_s": 0.05, "delivery_timeout_s": 3600}
+    rig = make_rig(**CHOSEN | few | {"breaker_failures": 1000})
+
+    async def main(room: Strongroom) -> None:
+        ana, ben = await signed_in(room, "ana"), await signed_in(room, "ben")
+        own = await own_store(room, ana)
+        await add_webhook(room, ana, far)
+        await add_webhook(room, ben, far, path="/slow")
+        async with delivering(room) as made:
+            for number, each in enumerate(["linger", answer]):
+                far.answer = lambda _received, each=each: each  # type: ignore[misc] # one for each
+                await write(own, f"{number}.md")
+                await settled(own, "succeeded", "retry")
+            far.answer = lambda got: "hang" if got.path == "/slow" else 204
+            await write(await own_store(room, ben), "slow.md")
+            await until(lambda: made._slots.is_slow_full)
+            await write(own, "last.md")
+            await until(lambda: paths(far).count("/hook") == 3)
+        far.ending.set()
 
     rig.run(main)
 
