@@ -234,14 +234,27 @@ def _zero(key: Key | None) -> None:
 
 
 async def _settle(desk: Desk) -> Outcome:
-    """The file is whole and of one of the two versions; the next unlock sees which."""
+    """The file is whole and of one of the two versions; the next unlock sees which.
+
+    A migration that ends its process has failed as much as one that says so: after a few
+    times it is not begun again by this build.
+
+    Returns:
+        That it was undone.
+    """
     await desk.stores.on_thread(lambda: files.remove_new(desk.path))
 
-    def write(tx: RegistryTransactor) -> None:
+    def write(tx: RegistryTransactor) -> bool:
         steps.finish(tx, desk.run, "undone")
         end_state(tx, desk.subject, MIGRATING)
+        kills = steps.times_cut(tx, ACTION, desk.subject)
+        is_failed = kills >= desk.settings.migration_kills_max
+        if is_failed:
+            tx.run(sql.SET_FAILED_MIGRATION, user_id=desk.subject, build=build())
+        return is_failed
 
-    await desk.stores.registry.write(write, JANITOR)
+    if await desk.stores.registry.write(write, JANITOR):
+        telemetry.store_migration_failed(desk.subject, StoreMigrationFailedError.code)
     return "undone"
 
 

@@ -149,6 +149,12 @@ def take_over(
     return Run(key, taken.value)
 
 
+def times_cut(reader: RuntimeReader, action: str, subject: str) -> int:
+    """How often this build began an operation on a subject, was cut, and had it undone."""
+    found = reader.one(sql.COUNT_CUT_RECORDS, action=action, subject=subject, build=BUILD)
+    return 0 if found is None else found.value
+
+
 def mark_late(tx: RuntimeTransactor, started_before: int) -> list[RecordRow]:
     """Mark what is not over although it began so long ago, for being told once.
 

@@ -12,12 +12,13 @@ import httpx
 import pytest
 
 from app.bridge import layout
+from app.cli import control
 from app.clock import system_clock
 from app.db import files, migrations
 from tests.support import schema_fixtures
 from tests.support.clients import Client, code_of
 from tests.support.matrix import chosen
-from tests.support.outside import eventually, faults, key_of, members
+from tests.support.outside import eventually, faults, half_done, key_of, members
 from tests.support.points import MIGRATED, STARTED
 from tests.support.schema_fixtures import ENCRYPTED, PLAIN
 from tests.support.service import PASSWORD, LiveService
@@ -157,6 +158,29 @@ def test_a_migration_killed_at_a_point_is_done_or_never_was(
     assert eventually(lambda: faults(settings, serving=True), lambda found: not found) == []
     group.require_whole(name)
     assert faults(settings, serving=True) == []
+
+
+@pytest.mark.long
+def test_a_migration_that_kills_its_worker_is_left_and_told(tmp_path: Path) -> None:
+    """Nobody else is stopped for ever, the operator sees which, and lets it be tried again."""
+    group = _group(tmp_path)
+    settings = group.service.settings
+    with group.service as service:
+        for _ in range(settings.migration_kills_max):
+            service.kill_once("migrate.applying", everybody=False)
+            with pytest.raises(httpx.TransportError):
+                service.sign_in(ENCRYPTED)
+            assert eventually(lambda: half_done(settings), lambda found: not found) == []
+        ana = group.client(ENCRYPTED)
+        refused = ana.call("GET", "/api/file", params={"path": "user-memory/kept.md"})
+        assert code_of(refused) == "store_migration_failed"
+        assert ana.call("GET", "/api/admin/fleet").json()["failed"] == 1
+        assert group.version(ENCRYPTED) == _OLD
+        [found] = faults(settings, serving=True)
+        assert "Its migration failed" in found
+        assert control.perform(settings, "migrate.begin", {})["forgotten"] == 1
+        group.require_whole(ENCRYPTED)
+        group.require_whole(PLAIN)
 
 
 @pytest.mark.parametrize("point", chosen(["start.applying"], list(STARTED)))

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -37,10 +39,12 @@ from app.errors.stores import (
 from app.ids import DekId
 from app.owner import notes as owner_notes
 from app.owner.paths import USER_MEMORY, PathRef
+from app.registry import fleet as registry_fleet
 from app.runtime import steps
 from app.runtime.steps import Run
 from app.settings import Settings
 from tests.support import schema_fixtures
+from tests.support.matrix import chosen
 from tests.support.outside import key_of
 from tests.support.rig import Rig, StopHereError, begin_state, enter, member, stop_at
 from tests.support.rooms import CALL, CHEAP, PASSWORD
@@ -381,6 +385,64 @@ def test_a_record_left_by_a_crash_is_ended(rig: Rig) -> None:
     rig.run(run)
     assert not half.exists()
     assert _enter_and_read(rig, PLAIN) == "two"
+
+
+def _killed_at(rig: Rig, name: str, point: str) -> None:
+    """Let a process of its own unlock a member's store, and be killed at a point."""
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            rig.run(lambda room: enter(room, name), _killer_at(point))
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def _killer_at(point: str) -> Callable[[str], None]:
+    def reach(name: str) -> None:
+        if name == point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reach
+
+
+async def _settle(room: Strongroom) -> None:
+    await Janitor(room.settings, room.stores).settle()
+
+
+@pytest.mark.parametrize(
+    ("name", "point"),
+    chosen(
+        [(ENCRYPTED, "migrate.applying")],
+        [(name, f"migrate.{at}") for name in (ENCRYPTED, PLAIN) for at in ("begun", "applying")],
+    ),
+)
+def test_a_migration_that_kills_its_process_is_begun_a_few_times_only(
+    template: Path, tmp_path: Path, name: str, point: str
+) -> None:
+    """Then the store is left as it was, told of, and tried again at the operator's word."""
+    rig = Rig(tmp_path / "root", template, migration_kills_max=2)
+    rig.clock.now_ms = system_clock()
+    path = rig.settings.user_file(_row(rig, name).id)
+    before = _digest(path)
+    for kills in (1, 2):
+        _killed_at(rig, name, point)
+        assert _mirror(rig, name).store_state == "migrating"
+        rig.run(_settle)
+        left = _mirror(rig, name)
+        assert (left.store_state, left.migration_failed is not None) == ("open", kills == 2)
+
+    async def refused(room: Strongroom) -> None:
+        caller = await enter(room, name)
+        with pytest.raises(StoreMigrationFailedError):
+            await _read(room, caller)
+        fleet = await room.stores.registry.read(lambda r: registry_fleet.count(r, "any"))
+        assert fleet.failed == 1
+        await room.stores.registry.write(registry_fleet.forget_failures, migration._ACTOR)
+
+    rig.run(refused)
+    assert (_version(rig, name), _digest(path)) == (_OLD, before)
+    assert _enter_and_read(rig, name) == "two"
+    assert _mirror(rig, name).migration_failed is None
 
 
 def test_what_is_migrating_elsewhere_is_told_as_such(rig: Rig) -> None:

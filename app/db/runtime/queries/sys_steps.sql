@@ -20,6 +20,13 @@ FROM sys_step_records WHERE key = :key AND finished_at IS NULL;
 SELECT key, action, subject, shape, started_at, generation, diverged, alerted_at
 FROM sys_step_records WHERE finished_at IS NULL ORDER BY started_at;
 
+-- name: count_cut_records
+-- How often this build was cut amid one operation on a subject, which was undone then.
+-- scan: after a crash alone, and operations are few
+SELECT count(*) AS value FROM sys_step_records
+WHERE action = :action AND subject = :subject AND build = :build AND outcome = 'undone'
+  AND generation > 1;
+
 -- name: take_record_over
 -- From now on the runner before can write nothing.
 UPDATE sys_step_records SET generation = generation + 1
