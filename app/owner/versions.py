@@ -6,8 +6,6 @@ purge matches nothing that comes after.
 """
 
 import hmac
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from app.db.owner import statements
@@ -174,28 +172,19 @@ def purge_versions(tx: OwnerTransactor, key: str, *, recursive: bool) -> int:
 
 
 def _trim(tx: OwnerTransactor, key: str) -> None:
+    """Forget what is too much at a path; the present version never goes.
+
+    The last text before a deletion or another author's overwrite goes after all others:
+    nobody can wash away what somebody else wrote by writing often.
+    """
     [kept] = tx.all(statements.COUNT_VERSIONS, path=key)
     excess = kept.value - VERSIONS_MAX
     if excess <= 0:
         return
-    for version in _expendable(list_versions(tx, key, None, kept.value))[:excess]:
+    spared = tx.all(statements.LIST_VERSIONS_TO_SPARE, path=key, limit=excess)
+    going = [row.value for row in spared]
+    if len(going) < excess:
+        oldest_first = reversed(list_versions(tx, key, None, kept.value)[1:])
+        going += [row.version for row in oldest_first if row.version not in going]
+    for version in going[:excess]:
         tx.run(statements.REMOVE_VERSION, path=key, version=version)
-
-
-def _expendable(newest_first: Sequence[VersionRow]) -> list[int]:
-    """Order the versions by which may go first; the present one never does.
-
-    The last text before a deletion or another author's overwrite goes after all others:
-    nobody can wash away what somebody else wrote by writing often.
-
-    Returns:
-        Their numbers, the oldest first among equals.
-    """
-
-    def is_last_word(newer: VersionRow, older: VersionRow) -> bool:
-        return not older.is_deletion and bool(newer.is_deletion or newer.author != older.author)
-
-    order = sorted(
-        (is_last_word(newer, older), older.version) for newer, older in pairwise(newest_first)
-    )
-    return [version for _, version in order]

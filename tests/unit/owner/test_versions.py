@@ -2,9 +2,7 @@
 
 import pytest
 
-from app.db.owner.rows import VersionRow
 from app.errors.callers import NotFoundError
-from app.ids import NoteId
 from app.owner import versions
 from app.owner.notes import Condition, append_note, put_note
 from app.owner.tree import delete_note
@@ -127,14 +125,19 @@ def test_the_limit_is_two_hundred(store: OwnerFile) -> None:
     assert kept == list(range(205, 5, -1))
 
 
-def _row(version: int, author: str, *, is_deletion: bool = False) -> VersionRow:
-    return VersionRow(version, NoteId("d"), 1, author, "put", 0, is_deletion)
-
-
-def test_a_deletion_is_no_last_word() -> None:
+def test_a_deletion_is_no_last_word(store: OwnerFile, monkeypatch: pytest.MonkeyPatch) -> None:
     """The text before a deletion is kept longer than the deletion itself."""
-    newest_first = [_row(4, BEN), _row(3, ANA, is_deletion=True), _row(2, ANA), _row(1, ANA)]
-    assert versions._expendable(newest_first) == [1, 3, 2]
+    _put(store, "early")
+    _put(store, "last")
+    with store.write() as tx:
+        delete_note(tx, "n", condition=_ANY, purge=False, recursive=False, author=ANA)
+    monkeypatch.setattr(versions, "VERSIONS_MAX", 3)
+    _put(store, "4", BEN)
+    assert _texts(store) == ["last", None, "4"]
+    _put(store, "5", ANA)
+    assert _texts(store) == ["last", "4", "5"]
+    _put(store, "6", BEN)
+    assert _texts(store) == ["4", "5", "6"]
 
 
 def test_digests_of_paths_tell_nothing_across_stores(store: OwnerFile) -> None:

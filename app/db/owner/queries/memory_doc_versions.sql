@@ -24,6 +24,16 @@ RETURNING memory_doc_versions.version AS value;
 -- How many versions are kept at a path.
 SELECT count(*) AS value FROM memory_doc_versions WHERE path = :path;
 
+-- name: list_versions_to_spare
+-- The oldest versions at a path that a later one makes up for: deletions, and texts that the
+-- same author wrote over. It reads no further than it must.
+SELECT v.version AS value FROM memory_doc_versions AS v
+WHERE v.path = :path AND (
+  SELECT v.content IS NULL OR (n.content IS NOT NULL AND n.author = v.author)
+  FROM memory_doc_versions AS n WHERE n.path = :path AND n.version > v.version
+  ORDER BY n.version LIMIT 1)
+ORDER BY v.version LIMIT :limit;
+
 -- name: list_versions
 -- The versions at a path before this one, newest first, without their text.
 SELECT version, doc_id, size_bytes, author, via, created_at, content IS NULL AS is_deletion
