@@ -113,11 +113,15 @@ async def used_bytes(room: Strongroom, user_id: UserId) -> int:
 async def open_own(
     room: Strongroom, caller: Caller, call: Call, *, follows: bool = False
 ) -> OwnerStore:
-    """The caller's own store, open; `follows` as `Stores.open` has it."""
+    """Open the caller's own store; `follows` as `Stores.open` has it.
+
+    Returns:
+        The store. To follow it is on record with the use that is followed, not by itself.
+    """
     store, is_new = await migration.open_present(
         room, caller.account, caller.take_key, follows=follows
     )
-    if is_new:
+    if is_new and not follows:
         way: access.Way = "session" if caller.is_human else "token"
         await record_opening(
             room, caller.user_id, store, way, caller.session_id, caller.agent_id, call

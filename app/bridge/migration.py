@@ -58,7 +58,7 @@ async def open_present(
     """Open a member's store as `Stores.open` does, brought to the present version first.
 
     Returns:
-        The store, and whether it was unlocked now.
+        The store, and whether that is an opening, as `Stores.open` tells.
 
     Raises:
         StoreMigratingError: Another request migrates it just now.

@@ -48,7 +48,7 @@ def find_note(room: Strongroom, token: Token, ref: PathRef) -> QuickNote | None:
         # A credential without a slot is refused whether or not the store happens to be open.
         if (row.encrypted and row.wrapped_dek is None) or row.store_state != OPEN:
             return None
-        own = stores.find(row.user_id, row.store_generation)
+        own = stores.find_opened(row.user_id, row.store_generation)
         if own is None:
             return None
         store = own

@@ -67,6 +67,8 @@ class UnlockedStore:
     store: OwnerStore
     is_used: bool = False
     """Whether other processes are told that it is used here; else it only follows them."""
+    is_opened: bool = False
+    """Whether somebody opened it here, rather than following others' use."""
     followed_since: float = math.inf
     """Monotonic seconds; whatever uses it later is this process's own."""
 
@@ -175,6 +177,11 @@ class Stores:
         # Whose file was exchanged is opened anew, by its key and identity.
         return None if found.store.handles.is_lost else found.store
 
+    def find_opened(self, user_id: UserId, generation: int) -> OwnerStore | None:
+        """The same, if somebody opened it here and does not only follow it."""
+        found = self._members.get(user_id)
+        return self.find(user_id, generation) if found is not None and found.is_opened else None
+
     def unlocked(self) -> dict[UserId, UnlockedStore]:
         """Those unlocked here now; a copy."""
         return dict(self._members)
@@ -190,7 +197,7 @@ class Stores:
             follows: That this is no use of it, only because it is used in another process.
 
         Returns:
-            The store, and whether it was unlocked now.
+            The store, and whether it was unlocked now, or followed so far and is used from now on.
 
         Raises:
             StoreBusyError: An operation of its own has it.
@@ -200,17 +207,15 @@ class Stores:
         require_in_service(account.state)
         found = self.find(account.user_id, account.generation)
         if found is not None:
-            self._note_use(account.user_id, follows=follows)
-            return found, False
+            return found, self._note_opening(account.user_id, follows=follows)
         async with self._gate(account.user_id):
             found = self.find(account.user_id, account.generation)
             if found is not None:
-                self._note_use(account.user_id, follows=follows)
-                return found, False
+                return found, self._note_opening(account.user_id, follows=follows)
             await self._let_go(account.user_id)
             unlocked = await self._unlock(account, take_key())
             self._members[account.user_id] = unlocked
-            self._note_use(account.user_id, follows=follows)
+            self._note_opening(account.user_id, follows=follows)
             telemetry.store_opened(account.user_id)
         for each in self.company:
             await _guarded("joined", each.joined(account.user_id, unlocked.store))
@@ -232,9 +237,17 @@ class Stores:
             raise
         return UnlockedStore(account, key, store)
 
-    def _note_use(self, user_id: UserId, *, follows: bool = False) -> None:
+    def _note_opening(self, user_id: UserId, *, follows: bool) -> bool:
+        """Whether this is the first opening that is no following; others are told of the use."""
         unlocked = self._members[user_id]
-        if not follows and not unlocked.is_used:
+        if follows or unlocked.is_opened:
+            return False
+        unlocked.is_opened = True
+        self._note_use(unlocked)
+        return True
+
+    def _note_use(self, unlocked: UnlockedStore) -> None:
+        if not unlocked.is_used:
             unlocked.is_used = True
             self.locks.note_used(unlocked.account.lock_number)
 
@@ -250,7 +263,7 @@ class Stores:
         if unlocked is None:
             return False
         if unlocked.last_used > unlocked.followed_since:
-            self._note_use(user_id)
+            self._note_use(unlocked)
         lock_number = unlocked.account.lock_number
         return not unlocked.is_used and not self.locks.is_used_elsewhere(lock_number)
 

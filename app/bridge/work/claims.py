@@ -1,7 +1,7 @@
 """Claims of programs outside: the next job that is due, or a wait for one.
 
 To wait is no use of a store. One that is locked meanwhile is not unlocked by whoever waits;
-they go on waiting, and hear of it again once somebody uses it here.
+they go on waiting, and hear of it again once somebody uses it, be it in another process.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from app.bridge import flags
-from app.bridge.access import authenticate
+from app.bridge.access import authenticate, follow_own, open_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.bridge.work.jobs import Home, require_home, terms_of, within, write
@@ -17,6 +17,7 @@ from app.db.bell import heard
 from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.errors.inputs import InvalidInputError
+from app.errors.stores import OutOfHandlesError, StoreBusyError, StoreMigratingError
 from app.runtime import due, jobs
 from app.runtime.jobs import Claim
 
@@ -144,20 +145,29 @@ async def _wait(search: _Search, store: OwnerStore) -> Claim | None:
                 return found
             await heard(news, min(left_s, _LOOK_S, max(due_s, _PAUSE_S)))
             search = await search.judged()
+            if search.home == "own" and await _followed(search) is not store:
+                raise StoreClosedError
     return None
 
 
 async def _unlocked_again(search: _Search) -> OwnerStore | None:
-    """The caller's store, once somebody has unlocked it here; None when that was not in time."""
+    """The caller's store, once somebody uses it again; None when that was not in time."""
     while left_s := search.left_s:
         await heard(search.waiting.news, min(left_s, _LOOK_S))
         search = await search.judged()
-        search.caller.require_key_way()
-        account = search.caller.account
-        store = search.room.stores.find(account.user_id, account.generation)
+        store = await _followed(search)
         if store is not None:
             return store
     return None
+
+
+async def _followed(search: _Search) -> OwnerStore | None:
+    """The caller's store while somebody uses it, in whichever process; None while it is locked."""
+    search.caller.require_key_way()
+    try:
+        return await follow_own(search.room, search.caller, search.call)
+    except (StoreClosedError, StoreBusyError, StoreMigratingError, OutOfHandlesError):
+        return None
 
 
 async def _look(search: _Search, store: OwnerStore) -> tuple[float, Claim | None]:
@@ -174,6 +184,9 @@ async def _look(search: _Search, store: OwnerStore) -> tuple[float, Claim | None
 
 async def _take(search: _Search, store: OwnerStore) -> Claim | None:
     room, caller = search.room, search.caller
+    if search.home == "own":
+        # To take one is a use, if the store was only followed so far.
+        await open_own(room, caller, search.call)
     terms = terms_of(room.settings)
     found = await store.write(
         lambda tx: jobs.claim_outside(tx, search.kinds, caller.author, terms),

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from app.bridge import access
+from app.bridge import access, quick
 from app.bridge.accounts import revocation
 from app.bridge.callers import Call, Caller
 from app.bridge.content.reports import Home
@@ -20,11 +20,13 @@ from app.errors.conflicts import EventCursorAheadError, EventCursorExpiredError
 from app.errors.root import StrongroomError
 from app.errors.stores import OverloadedError
 from app.ids import UserId
+from app.owner import access as openings
 from app.owner import notes
 from app.owner.notes import Condition
+from app.owner.paths import USER_MEMORY, PathRef
 from app.runtime import events as log
 from app.runtime.events import Cursor, Page, Types
-from tests.support.rig import ACTOR, Rig, add, enter, write_note
+from tests.support.rig import ACTOR, Rig, add, enter, read_note, write_note
 from tests.support.rooms import CALL
 from tests.support.stores import ANA, BEN
 
@@ -163,6 +165,42 @@ def test_a_store_that_is_used_in_another_process_is_followed_there(
                 assert here.stores.unlocked() == {}
                 await write_note(there, other, "later")
                 await follower.has(1, 2, 3)
+
+    asyncio.run(work())
+
+
+async def _openings(room: Strongroom, user_id: UserId) -> int:
+    """How many are on record in a store that is open here."""
+    store = room.stores.unlocked()[user_id].store
+    return len(await store.watch(lambda reader: openings.list_access(reader, None, 100)))
+
+
+def test_to_follow_is_no_opening_until_somebody_uses_the_store_there(
+    make_rig: Callable[..., Rig],
+) -> None:
+    """Who looks at their openings sees each that somebody asked for, and no other."""
+    rig = make_rig(**_FOLLOWED)
+
+    async def work() -> None:
+        async with rig.open() as here, rig.open() as there:
+            await add(here)
+            caller = await enter(here)
+            other = await access.authenticate(there, caller.token)
+            async with tail_of(here, caller) as follower:
+                await write_note(there, other, "elsewhere")
+                await follower.has(1)
+                count = await _openings(there, caller.user_id)
+                for seqs in ((1, 2), (1, 2, 3)):
+                    await here.stores.lock(caller.user_id)
+                    await write_note(there, other, f"again {seqs}")
+                    await follower.has(*seqs)
+                assert await _openings(there, caller.user_id) == count
+                ref = PathRef(USER_MEMORY, "kept.md")
+                assert quick.find_note(here, caller.token, ref) is None
+                for _ in range(2):
+                    assert await read_note(here, caller) == "again (1, 2, 3)"
+                assert quick.find_note(here, caller.token, ref) is not None
+                assert await _openings(there, caller.user_id) == count + 1
 
     asyncio.run(work())
 

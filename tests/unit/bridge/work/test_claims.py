@@ -3,13 +3,18 @@
 import asyncio
 from typing import Final, Literal
 
+import pytest
 from typing_extensions import override
 
-from app.bridge.callers import Caller
+from app.bridge import access
+from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.bridge.work import claims, jobs
 from app.bridge.work.claims import Waiting
 from app.bridge.work.jobs import Home, NewJob
+from app.db.owner.store import OwnerStore
+from app.db.pool import StoreClosedError
+from app.errors.stores import OutOfHandlesError, StoreBusyError, StoreMigratingError
 from app.runtime.jobs import Claim
 from tests.support.rig import Rig, add, enter
 from tests.support.rooms import CALL
@@ -99,6 +104,70 @@ def test_a_wait_unlocks_no_store(rig: Rig) -> None:
         assert await waiter is None
         assert not _is_open(room, caller)
 
+    rig.run(work)
+
+
+def test_a_wait_goes_on_where_its_store_is_used_in_another_process(rig: Rig) -> None:
+    """Locked everywhere it unlocks nothing; used elsewhere it is followed, and no longer."""
+
+    async def work() -> None:
+        async with rig.open() as here, rig.open() as there:
+            await add(here)
+            caller, waiting = await enter(here), _Awaited()
+            other = await access.authenticate(there, caller.token)
+            waiter = asyncio.create_task(_claim(here, caller, waiting, _LONG_S))
+            await waiting.goes_on()
+            for _ in range(2):
+                await here.stores.lock(caller.user_id)
+                await waiting.goes_on()
+                assert not _is_open(here, caller)
+                await there.stores.open(other.account, other.take_key)
+                await waiting.goes_on()
+                assert _is_open(here, caller)
+                await there.stores.lock(caller.user_id)
+                await waiting.goes_on()
+                assert not _is_open(here, caller)
+            job_id = await _enqueue(there, other)
+            waiting.news.set()
+            found = await waiter
+            assert found is not None
+            assert found.id == job_id
+            # Who took a job uses the store here.
+            assert here.stores.find_opened(caller.user_id, caller.account.generation) is not None
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    "error", [StoreClosedError, StoreBusyError, StoreMigratingError, OutOfHandlesError]
+)
+def test_a_wait_bears_with_a_store_that_cannot_be_followed_now(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """It looks again, and finds what is there then."""
+    looks = 0
+
+    async def follow_own(room: Strongroom, caller: Caller, _call: Call) -> OwnerStore | None:
+        nonlocal looks
+        looks += 1
+        if looks < 3:
+            raise error
+        return room.stores.find(caller.user_id, caller.account.generation)
+
+    async def work(room: Strongroom) -> None:
+        await add(room)
+        caller, waiting = await enter(room), _Awaited()
+        waiter = asyncio.create_task(_claim(room, caller, waiting, _LONG_S))
+        await waiting.goes_on()
+        for _ in range(3):
+            await waiting.goes_on()
+        job_id = await _enqueue(room, caller)
+        waiting.news.set()
+        found = await waiter
+        assert found is not None
+        assert found.id == job_id
+
+    monkeypatch.setattr(claims, "follow_own", follow_own)
     rig.run(work)
 
 
