@@ -27,7 +27,7 @@ _ABSENT = "5e07dced-51d3-434d-a357-2096ac66238d"
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("blobs"), blob_bytes_max=BIG) as made:
+    with people_on(tmp_path_factory.mktemp("blobs"), measured=True, blob_bytes_max=BIG) as made:
         yield made
 
 

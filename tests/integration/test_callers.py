@@ -66,6 +66,9 @@ OPEN_TO: Final = {
     "POST /api/file/diff": "memory:read",
     "GET /api/search": "memory:read",
     "POST /api/search": "memory:read",
+    "GET /api/context": "memory:read",
+    "POST /api/context": "memory:read",
+    "POST /api/prompt/render": "memory:read",
     "POST /api/reports": "reports:write",
     "GET /api/reports": "reports:read",
     "GET /api/reports/{home}/{report_id}": "reports:read",
@@ -156,7 +159,7 @@ THROUGH: Final = 422
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("root")) as found:
+    with people_on(tmp_path_factory.mktemp("root"), measured=True) as found:
         yield found
 
 

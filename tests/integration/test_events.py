@@ -25,7 +25,7 @@ _WAIT_S: Final = 60
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service, whose streams are few and soon say that they live."""
     root = tmp_path_factory.mktemp("root")
-    with people_on(root, event_heartbeat_s=0.2, event_streams_each=2) as found:
+    with people_on(root, measured=True, event_heartbeat_s=0.2, event_streams_each=2) as found:
         yield found
 
 

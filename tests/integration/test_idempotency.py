@@ -43,7 +43,7 @@ SECRET: Final = re.compile(
 @pytest.fixture(scope="module")
 def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Group]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("idempotency")) as found:
+    with people_on(tmp_path_factory.mktemp("idempotency"), measured=True) as found:
         yield Group(found)
 
 

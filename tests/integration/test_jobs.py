@@ -21,7 +21,7 @@ _NOBODY: Final = "01890000-0000-7000-8000-00000000ffff"
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service whose leases are short."""
-    with people_on(tmp_path_factory.mktemp("root"), job_lease_s=2) as found:
+    with people_on(tmp_path_factory.mktemp("root"), measured=True, job_lease_s=2) as found:
         yield found
 
 

@@ -19,7 +19,7 @@ WAIT_S = 20
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
     """One server with one worker."""
-    with LiveService(tmp_path_factory.mktemp("root")) as live:
+    with LiveService(tmp_path_factory.mktemp("root"), measured=True) as live:
         yield live
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(120)
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("webhooks"), **CHOSEN) as found:
+    with people_on(tmp_path_factory.mktemp("webhooks"), measured=True, **CHOSEN) as found:
         yield found
 
 

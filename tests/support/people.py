@@ -44,12 +44,14 @@ class People:
 
 
 @contextlib.contextmanager
-def people_on(root: Path, **chosen: float | str | None) -> Iterator[People]:
+def people_on(
+    root: Path, *, measured: bool = False, **chosen: float | str | None
+) -> Iterator[People]:
     """Have the group on a running service; any setting may be chosen by name.
 
     In the end it is stopped in order.
     """
-    with LiveService(root, **chosen) as service:  # type: ignore[arg-type] # settings by name alone
+    with LiveService(root, measured=measured, **chosen) as service:  # type: ignore[arg-type] # settings by name alone
         public = service.settings.public_url
         if public is not None:
             service.client.headers["Host"] = urlsplit(public).netloc

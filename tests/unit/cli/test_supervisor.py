@@ -20,6 +20,7 @@ from app.cli import serve, supervisor
 from app.db.file_lock import FileLock
 from app.errors.starting import StartError
 from app.settings import PROJECT_FOLDER, Settings
+from tests.support import measuring
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -97,6 +98,7 @@ class _Server:
         self.process = subprocess.Popen(  # noqa: S603 - the test's own program
             [sys.executable, "-c", _PARENT, settings.model_dump_json(), *command],
             cwd=PROJECT_FOLDER,
+            env=measuring.measured(),
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
