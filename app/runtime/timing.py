@@ -1,7 +1,8 @@
 """When a schedule is due: by cron in a time zone, or by an interval.
 
 A cron time that the clocks pass over in spring comes once, at the first moment after the
-gap; one that they show twice in autumn comes once, the first time. That holds wherever the
+gap; one that they show twice in autumn comes once, the first time. Several of one schedule
+that are passed over come together as one: they are one moment. That holds wherever the
 hours are chosen, be it by a step (`*/2`). Only with every hour chosen (`*`) real time
 counts: then it comes in each hour there is. (cron(8) of Debian, 3.0pl1, and cronsim go by
 whether the field begins with `*`, and so lose or double what is due at `*/30 2`.)

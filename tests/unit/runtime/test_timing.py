@@ -75,6 +75,27 @@ _CHANGES = [
         id="every half of one hour, passed over: once",
     ),
     pytest.param(
+        "0,10,50 2 * * *",
+        "Europe/Berlin",
+        "2024-03-30T12:00:00Z",
+        ["2024-03-31T01:00", "2024-04-01T00:00", "2024-04-01T00:10"],
+        id="minutes of one hour by name, passed over: once too",
+    ),
+    pytest.param(
+        "*/20 1-3 * * *",
+        "Europe/Berlin",
+        "2024-03-31T00:00:00Z",
+        ["2024-03-31T00:20", "2024-03-31T00:40", "2024-03-31T01:00", "2024-03-31T01:20"],
+        id="every third of hours on both sides: goes on, with none more",
+    ),
+    pytest.param(
+        "50 1-3 * * *",
+        "Europe/Berlin",
+        "2024-03-31T00:00:00Z",
+        ["2024-03-31T00:50", "2024-03-31T01:00", "2024-03-31T01:50", "2024-03-31T23:50"],
+        id="one minute of each of them: the hour that is missing has its run",
+    ),
+    pytest.param(
         "*/30 2 * * *",
         "Europe/Berlin",
         "2024-10-26T12:00:00Z",
