@@ -19,9 +19,12 @@ VIEW: Final = "sys_changes"
 DEPTH_MAX: Final = 8
 """Events that a subscriber's own writes cause, one by another; past it nobody is told."""
 
+_NOBODY: Final = "'anonymous', 'strongroom'"
+"""Who does nothing to another: whoever signs up, and the program itself."""
+
 _VIEW: Final = f"""
-CREATE VIEW {VIEW} (entity, record_id, kind, type, audience, payload, fields, at, salt) AS
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE
+CREATE VIEW {VIEW} (entity, record_id, kind, type, audience, payload, fields, at, salt, member) AS
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE
 """
 
 # The time and the salt come with the row, for each use of a function asks it anew.
@@ -45,14 +48,16 @@ CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
   WHERE s.enabled = 1 AND sys_depth() <= {DEPTH_MAX} AND EXISTS (
     SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
   INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
-    acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash)
+    acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash, done_to)
   SELECT NEW.entity, NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
     sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(), NEW.fields, NEW.salt,
     sys_fields_digest(NEW.salt, NEW.fields),
     sys_row_hash((SELECT row_hash FROM sys_audit ORDER BY seq DESC LIMIT 1), NEW.entity,
       NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
       sys_acting_for(), sys_action(), sys_request_id(), sys_trace_id(), NULL,
-      sys_fields_digest(NEW.salt, NEW.fields))
+      sys_fields_digest(NEW.salt, NEW.fields)),
+    CASE WHEN NEW.member IS NOT NULL AND sys_actor_sub() NOT IN (NEW.member, {_NOBODY})
+      AND sys_acting_for() IS NOT NEW.member THEN NEW.member END
   FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
     WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
 END
@@ -86,9 +91,13 @@ class Tracked:
     """Columns that the event carries, as they are after the change."""
     facts: tuple[tuple[str, str], ...] = ()
     """What it carries beside them: a name, and JSON by an SQL expression over `{row}.column`."""
+    born: str | None = None
+    """The name of the event of a new row, where it is not `created`."""
     transitions: tuple[Transition, ...] = ()
     audience: str = "'admins'"
     """Who may see the event in the group's store: an SQL expression over `{row}.column`."""
+    member: str | None = None
+    """Column of the member whose it is: what somebody else does to it they find out."""
     watched: tuple[str, ...] = field(init=False)
     """Every column whose change makes an event."""
 
@@ -139,6 +148,7 @@ def _trigger(item: Tracked, kind: str) -> str:
             _fields(item, kind),
             "sys_now_ms()",
             "sys_new_salt()",
+            "NULL" if item.member is None else f"{row}.{item.member}",
         )
     )
     name = f"{PREFIX}{item.table}_{kind}"
@@ -150,6 +160,8 @@ def _trigger(item: Tracked, kind: str) -> str:
 
 def _type(item: Tracked, kind: str) -> str:
     plain = f"'{item.entity}.{_PAST[kind]}'"
+    if kind == "insert" and item.born is not None:
+        return f"'{item.born}'"
     if kind != "update" or not item.transitions:
         return plain
     cases = " ".join(

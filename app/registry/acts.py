@@ -6,8 +6,9 @@ from app.db.runtime.record_rows import ActRow
 from app.ids import UserId
 
 RecordedAct = ActRow
-"""One thing that an administrator, or the operator, did: to the account (`user`), or to who may
-read what is reported on it (`supervision`)."""
+"""One thing that an administrator, or the operator, did: to the account (`user`), its sessions and
+tokens (`session`), its keys (`key_slot`), or to who may read what is reported on it
+(`supervision`)."""
 
 
 def list_after(reader: RegistryReader, user_id: UserId, seq: int, limit: int) -> list[RecordedAct]:
@@ -25,7 +26,7 @@ def list_after(reader: RegistryReader, user_id: UserId, seq: int, limit: int) ->
     return reader.all(
         sql.LIST_AUDIT_BY_OTHERS,
         entity="user",
-        record_id=user_id,
+        user_id=user_id,
         edge="supervision",
         # The ids of edges are two users' ids with a colon between.
         edges_after=f"{user_id}:",

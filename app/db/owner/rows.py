@@ -221,6 +221,8 @@ class ActRow(NamedTuple):
     id: int
     occurred_at: int
     entity: str
+    record_id: str | None
+    """NULL: copied before it was kept."""
     kind: str
     actor_sub: str
     action: str

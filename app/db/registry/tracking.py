@@ -24,6 +24,7 @@ TRACKED = (
         content=("notes",),
         secret=("database_password", "password_hash"),
         payload=("username", "role_id", "active"),
+        member="id",
     ),
     Tracked(
         table="roles",
@@ -51,6 +52,7 @@ TRACKED = (
         fields=("user_id", "kind", "dek_id", "label", "expires_at", "revoked_at"),
         secret=("wrapped_dek",),
         payload=("user_id", "kind"),
+        member="user_id",
     ),
     Tracked(
         table="sessions",
@@ -59,6 +61,7 @@ TRACKED = (
         fields=("user_id", "kind", "agent_id", "is_agent", "scopes", "ends_at", "revoked_at"),
         payload=("user_id", "kind", "agent_id"),
         transitions=(Transition("revoked_at", "session.revoked"),),
+        member="user_id",
     ),
     Tracked(
         table="invitations",
@@ -74,6 +77,7 @@ TRACKED = (
         key=("subject_user_id", "supervisor_user_id"),
         fields=("subject_user_id", "supervisor_user_id"),
         payload=("subject_user_id", "supervisor_user_id"),
+        member="subject_user_id",
     ),
     Tracked(
         table="flags", entity="flag", key=("name",), fields=("value",), payload=("name", "value")

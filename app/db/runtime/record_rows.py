@@ -32,6 +32,7 @@ class ActRow(NamedTuple):
     seq: int
     occurred_at: int
     entity: str
+    record_id: str
     kind: str
     actor_sub: str
     action: str

@@ -33,20 +33,6 @@ class RecordRow(NamedTuple):
     """When the operator was told that it takes long; None until then."""
 
 
-class AuditRow(NamedTuple):
-    """One recorded change."""
-
-    seq: int
-    occurred_at: int
-    entity: str
-    record_id: str
-    kind: str
-    actor_kind: str
-    actor_sub: str
-    action: str
-    fields: str | None
-
-
 class NameRow(NamedTuple):
     """One name."""
 

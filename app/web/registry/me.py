@@ -178,6 +178,7 @@ def _act(act: Act) -> dict[str, Any]:
         "actor": act.actor_sub,
         "action": act.action,
         "entity": act.entity,
+        "id": act.record_id,
         "kind": act.kind,
         "fields": list(json.loads(act.fields or "{}")),
     }

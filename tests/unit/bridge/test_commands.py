@@ -12,14 +12,14 @@ from app.bridge import commands
 from app.bridge.accounts import setup, signin
 from app.bridge.arguments import ArgumentError
 from app.bridge.strongroom import Strongroom
-from app.db.runtime import statements as runtime_sql
 from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.errors.conflicts import AlreadySetUpError, LastAdministratorError, UsernameTakenError
 from app.errors.inputs import InvalidInputError, WeakPasswordError
 from app.ids import UserId
+from app.runtime import audit
+from app.runtime.audit import ChangeFilter
 from tests.support.rooms import CALL, PASSWORD, add, open_room, prepared
 
-_END = 1 << 62
 _ID = "01890000-0000-7000-8000-000000000001"
 
 
@@ -251,9 +251,7 @@ def test_what_the_operator_did_is_on_record(tmp_path: Path) -> None:
     async def work(room: Strongroom) -> None:
         user_id = await add(room, "ben")
         rows = await room.stores.registry.read(
-            lambda reader: reader.all(
-                runtime_sql.LIST_AUDIT_OF, entity="user", record_id=user_id, before=_END, limit=1
-            )
+            lambda reader: audit.list_changes(reader, ChangeFilter("user", user_id), None, 1)
         )
         seen = (rows[0].actor_kind, rows[0].actor_sub, rows[0].action)
         assert seen == ("system", "cli", "user.add")

@@ -532,20 +532,3 @@ def test_the_throttle_stays_within_its_bound(registry: Registry) -> None:
         tx.run(sql.REMOVE_THROTTLE, key=bytes([3]))
         assert tx.one(sql.COUNT_THROTTLE) == (0,)
     assert "sign_in_throttle.created" not in registry.events()
-
-
-def test_a_records_changes_are_listed_newest_first(registry: Registry) -> None:
-    """Page by page."""
-    with registry.write() as tx:
-        for value in ("1", "2", "3"):
-            tx.run(sql.SET_CONFIG, key="k", value=value, now=NOW)
-
-    def page(before: int) -> list[tuple[int, str]]:
-        rows = registry.reader.all(
-            runtime_sql.LIST_AUDIT_OF, entity="config", record_id="k", before=before, limit=2
-        )
-        return [(row.seq, row.fields or "") for row in rows]
-
-    newest = page(100)
-    assert [fields for _, fields in newest] == ['{"value":["2","3"]}', '{"value":["1","2"]}']
-    assert [fields for _, fields in page(2)] == ['{"value":[null,"1"]}']

@@ -7,11 +7,14 @@ from typing import Final
 import pytest
 
 from app.db import migrations, sqlite
+from app.db.context import Actor, system_actor
 from app.db.owner.store import OWNER, OWNER_FUNCTIONS
-from app.db.registry.store import REGISTRY
+from app.db.registry.store import REGISTRY, RegistryReader
 from app.db.runtime.store import RUNTIME
 from app.db.sqlite import Connection, Value
 from app.db.triggers import Tracked
+from app.ids import UserId
+from app.registry import acts
 from tests.support.probes import ACTOR, NOW, clock
 
 BUCKETS: Final = (RUNTIME, REGISTRY, OWNER)
@@ -125,3 +128,56 @@ def test_whatever_members_and_administrators_set_is_tracked() -> None:
         "user_config",
         "secrets",
     } <= tables
+
+
+OF_NOBODY: Final = {
+    "roles": "a role is of everybody who has it",
+    "role_capabilities": "as roles",
+    "tool_permission_groups": "as roles",
+    "invitations": "whom it will make a member is not known",
+    "flags": "of the whole instance",
+    "config": "of the whole instance",
+}
+"""Tables of the registry whose changes concern no one member, and why."""
+BY_THE_PROGRAM: Final = {"system_agent_coverage": "how far an agent has looked"}
+"""Tables of the registry that name a member and that no person changes."""
+
+
+def test_every_registry_table_says_whose_its_rows_are(connection: Connection) -> None:
+    """One that names a member is of that member, or it says here why nobody is told."""
+    named = {
+        table
+        for (table,) in connection.all(
+            "SELECT DISTINCT m.name FROM sqlite_master AS m, pragma_foreign_key_list(m.name) AS f "
+            "WHERE m.type = 'table' AND f.\"table\" = 'users'"
+        )
+    }
+    tracked = {item.table: item.member for item in REGISTRY.tracked}
+    assert named | {"users"} == {t for t, m in tracked.items() if m} | BY_THE_PROGRAM.keys()
+    assert tracked.keys() - named - {"users"} == OF_NOBODY.keys()
+
+
+@pytest.mark.parametrize("item", REGISTRY.tracked, ids=lambda item: item.table, indirect=True)
+def test_what_others_do_to_a_member_is_found_by_that_member(
+    connection: Connection, item: Tracked
+) -> None:
+    """Each change once; what they do themselves, and the program, is not among it."""
+    types, reader = _types(connection, item), RegistryReader(connection)
+    whose = UserId(str(_FIRST["TEXT"]))
+    count = 1  # the row itself, which somebody made
+    for name in set(item.watched).difference(item.key, [item.member]):
+        count += len(_set(connection, item, name, _SECOND[types[name]]))
+    for actor in (
+        Actor("human", whose, "x"),
+        Actor("service", f"{whose}/agent", "x", whose),
+        Actor("human", "anonymous", "x"),
+        system_actor("x"),
+    ):
+        connection.actor = actor
+        last = item.watched[-1]
+        for values in _FIRST, _SECOND:
+            _set(connection, item, last, values[types[last]])
+    connection.actor = ACTOR
+    found = acts.list_after(reader, whose, 0, 1_000)
+    assert len(found) == (count if item.member else 0)
+    assert {act.entity for act in found} <= {item.entity}

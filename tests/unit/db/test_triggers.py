@@ -327,9 +327,10 @@ def test_the_digest_covers_everything_that_is_made() -> None:
             replace(TRACKED, facts=(("one", "1"),)),
             replace(TRACKED, transitions=()),
             replace(TRACKED, audience="'members'"),
+            replace(TRACKED, member="parent"),
         )
     }
-    assert len(digests) == 8
+    assert len(digests) == 9
     assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in digests)
     assert triggers.digest([TRACKED]) == triggers.digest([replace(TRACKED)])
 

@@ -1,12 +1,14 @@
 -- name: list_audit_by_others
--- What others did to one record, and to the edges that begin at it, after a place, oldest first;
--- sign-up, which nobody does to another, and the program's own work are left out.
-SELECT seq, occurred_at, entity, kind, actor_sub, action, fields,
+-- What others did to a member after a place, oldest first. The later terms are for rows from before
+-- `done_to` was kept: of the account, and of the edges that begin at it; sign-up, which nobody does
+-- to another, and the program's own work are left out.
+SELECT seq, occurred_at, entity, record_id, kind, actor_sub, action, fields,
   coalesce(hex(row_hash), 'seq ' || seq) AS source
 FROM sys_audit
-WHERE ((entity = :entity AND record_id = :record_id)
+WHERE (done_to = :user_id
+    OR (entity = :entity AND record_id = :user_id)
     OR (entity = :edge AND record_id > :edges_after AND record_id < :edges_before))
-  AND actor_sub <> :record_id AND coalesce(acting_for, '') <> :record_id
+  AND actor_sub <> :user_id AND coalesce(acting_for, '') <> :user_id
   AND actor_sub NOT IN ('anonymous', 'strongroom') AND seq > :after
 ORDER BY seq LIMIT :limit;
 
@@ -14,16 +16,10 @@ ORDER BY seq LIMIT :limit;
 -- What tells the row at a place from every other, in any copy of the file.
 SELECT coalesce(hex(row_hash), 'seq ' || seq) AS value FROM sys_audit WHERE seq = :seq;
 
--- name: list_audit_of
--- One record's changes, newest first.
-SELECT seq, occurred_at, entity, record_id, kind, actor_kind, actor_sub, action, fields
-FROM sys_audit WHERE entity = :entity AND record_id = :record_id AND ordinal < :before
-ORDER BY ordinal DESC LIMIT :limit;
-
 -- name: forget_audit_of_user
 -- An erased member's values leave the record; its skeleton stays.
-UPDATE sys_audit SET fields = NULL, salt = NULL
-WHERE (entity = 'user' AND record_id = :user_id)
+UPDATE sys_audit SET fields = NULL, salt = NULL, done_to = NULL
+WHERE (entity = 'user' AND record_id = :user_id) OR done_to = :user_id
   OR (entity IN ('session', 'key_slot')
     AND :user_id IN (fields ->> '$.user_id[0]', fields ->> '$.user_id[1]'));
 

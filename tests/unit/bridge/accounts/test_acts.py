@@ -131,6 +131,7 @@ def test_another_registry_is_looked_at_from_its_beginning(rig: Rig) -> None:
                 seq=1_000_000,
                 occurred_at=1,
                 entity="user",
+                record_id=ana.id,
                 kind="update",
                 actor_sub="boss",
                 action="lost",
