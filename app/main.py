@@ -17,7 +17,7 @@ from app.settings import Settings
 from app.web import errors
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
-from app.web.owner import blobs, file_versions, file_writes, files, reports, search
+from app.web.owner import blobs, contexts, file_versions, file_writes, files, reports, search
 from app.web.registry import admin, flags, fleet, joining, me, operations, session
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
@@ -31,6 +31,7 @@ ROUTERS = (
     files.router,
     file_writes.router,
     search.router,
+    contexts.router,
     file_versions.router,
     session.router,
     reports.router,

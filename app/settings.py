@@ -55,6 +55,10 @@ class Settings(Figures):
     """Bytes of a note's body; a note is read whole."""
     json_bytes_max: int = Field(default=MIB, ge=1)
     """Bytes of a JSON body."""
+    context_bytes_max: int = Field(default=256 * KIB, ge=1)
+    """Bytes of all texts that one context has, for a prompt."""
+    prompt_bytes_max: int = Field(default=MIB, ge=1)
+    """Bytes of a prompt that was filled in."""
     blob_bytes_max: int = Field(default=GIB, ge=1)
     """Bytes of a file's content; files are streamed, so memory does not bound it."""
     inline_note_bytes_max: int = Field(default=64 * KIB, ge=0)

@@ -230,8 +230,13 @@ def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
     parts = list(location)
     if kind == "extra_forbidden":
         parts = parts[:-1]
-    if "metadata" in parts:
-        parts = parts[: parts.index("metadata") + 1]
+    for index, part in enumerate(parts):
+        if part in _MAPS:
+            return parts[: index + 1]
+_MAPS: Final = frozenset({"metadata", "values"})
+"""Fields whose names inside are the client's."""
+
+
     return parts
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar, get_origin
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Request, Response
@@ -41,6 +41,7 @@ class StrictRoute(APIRoute):
         self._reads_its_body = "requestBody" in described
         super().__init__(path, endpoint, **options)
         self._query_names = query_names(self)
+        self._list_names = list_names(self)
 
     @override
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -63,7 +64,7 @@ class StrictRoute(APIRoute):
             await callers.require(caller, self.rule, room)
             callers.note_seen(room, caller)
             request.scope[_CALLER] = caller
-        require_known_query(request, self._query_names)
+        require_known_query(request, self._query_names, self._list_names)
         if self.body_field is not None:
             await require_json(request)
         elif not self._reads_its_body and request.method in callers.UNSAFE:
@@ -84,8 +85,26 @@ def query_names(route: APIRoute) -> frozenset[str]:
     return frozenset(names)
 
 
-def require_known_query(request: Request, known: frozenset[str]) -> None:
+def list_names(route: APIRoute) -> frozenset[str]:
+    """Those of them that take several values, each by a parameter of its own."""
+    names: set[str] = set()
+    for field in route.dependant.query_params:
+        kind = field.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            fields = kind.model_fields.items()
+            names |= {n for n, info in fields if get_origin(info.annotation) is list}
+    return frozenset(names)
+
+
+def require_known_query(
+    request: Request, known: frozenset[str], lists: frozenset[str] = frozenset()
+) -> None:
     """Refuse a query that is no UTF-8, a parameter the route has not, or one that is there twice.
+
+    Args:
+        request: As it came.
+        known: The parameters of its route.
+        lists: Those of them that may be there several times.
 
     Raises:
         RequestValidationError: Nothing of it is repeated in the answer.
@@ -100,7 +119,8 @@ def require_known_query(request: Request, known: frozenset[str]) -> None:
     except UnicodeDecodeError:
         raise RequestValidationError([{"type": "not_utf_8", "loc": ("query",)}]) from None
     names = [name for name, _ in request.query_params.multi_items()]
-    if len(names) != len(set(names)) or not known.issuperset(names):
+    single = [name for name in names if name not in lists]
+    if len(single) != len(set(single)) or not known.issuperset(names):
         raise RequestValidationError([{"type": "extra_forbidden", "loc": ("query", "")}])
 
 

@@ -88,6 +88,8 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
         "limit": 1,
     },
     "POST /api/search": {"q": "x", "scope": "all", "limit": 1},
+    "POST /api/context": {"inject": ["user-memory/n.md"]},
+    "POST /api/prompt/render": {"template": "<!-- X -->", "values": {"X": "x"}},
     "POST /api/reports": {
         "kind": "k",
         "title": "t",

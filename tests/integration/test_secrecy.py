@@ -157,6 +157,13 @@ def _notes(sender: Sender) -> None:
     sender.send("POST /api/blobs/list", 422, json=lost)
     sender.send("GET /api/search", 200, params={"q": sender.mark("search")})
     sender.send("POST /api/search", 200, json={"q": line})
+    asked = {"inject": [note, f"user-memory/{sender.mark('absent')}"]}
+    sender.send("GET /api/context", 200, params=asked)
+    sender.send("POST /api/context", 200, json=asked)
+    filled: dict[str, Any] = {"template": sender.mark(), "values": {"OWN": sender.mark()}}
+    sender.send("POST /api/prompt/render", 200, json=filled)
+    filled["values"] = {f"{sender.mark()} no key": sender.mark()}
+    sender.send("POST /api/prompt/render", 422, json=filled)
 
 
 def _events(sender: Sender) -> None:

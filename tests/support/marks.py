@@ -171,6 +171,6 @@ def _takes_text(spec: dict[str, Any], field: dict[str, Any]) -> bool:
     parts = [*field.get("anyOf", []), *field.get("properties", {}).values()]
     parts += [field["items"]] if "items" in field else []
     is_text = field.get("type") == "string" and not field.keys() & {"enum", "format", "const"}
-    is_map = "propertyNames" in field
+    is_map = bool(field.keys() & {"propertyNames", "patternProperties"})
     is_anything = not field.keys() & {"type", "anyOf", "enum", "const", "$ref"}
     return is_text or is_map or is_anything or any(_takes_text(spec, part) for part in parts)
