@@ -351,10 +351,7 @@ class Stores:
         return [self.group, *(unlocked.store for unlocked in self._members.values())]
 
     def _gate(self, user_id: UserId) -> asyncio.Lock:
-        gate = self._gates.get(user_id)
-        if gate is None:
-            gate = self._gates[user_id] = asyncio.Lock()
-        return gate
+        return self._gates.setdefault(user_id, asyncio.Lock())
 
     def idle_since(self, seconds: float) -> list[UserId]:
         """Members whose store nobody used here for so long."""

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from app import telemetry
 from app.bridge import flags
@@ -24,30 +24,23 @@ from app.bridge.notifications import subscribers as internal
 from app.bridge.notifications.subscribers import SUBSCRIBERS, Subscribers
 from app.bridge.strongroom import Strongroom
 from app.db.bell import heard
-from app.db.context import system_actor
 from app.db.driver_errors import StoreClosedError
 from app.db.runtime import statements as sql
-from app.db.runtime.store import Later, RuntimeStore
-from app.db.triggers import DEPTH_MAX
+from app.db.runtime.store import Later, RuntimeTransactor
 from app.errors.root import StrongroomError
 from app.ids import UserId
 from app.runtime import breakers, deliveries
-from app.runtime.deliveries import Claimed, Due, Result
+from app.runtime.deliveries import Claimed, Due
 from app.runtime.subscriptions import INTERNAL
 from app.worker.slots import Share, Slot, Slots
+from app.worker.telling import ACTOR, Store, Teller
 
 if TYPE_CHECKING:
     from app.worker.http_sender import Sender
 
-Store = RuntimeStore[Any, Any]
-"""The group's, or a member's."""
-
-_ACTOR: Final = system_actor("deliveries")
 _RANDOM: Final = secrets.SystemRandom().uniform
 _GLANCES: Final = 200
 """Looks in a row before the loop may do something else."""
-_LEASE_SHARE: Final = 2
-"""A part of the program may take the lease divided by this; a webhook's try is far shorter."""
 _STOP_S: Final = 4.0
 """Seconds that a stop leaves to marks under way."""
 
@@ -95,9 +88,8 @@ class Deliveries:
         """
         self._room = room
         settings = room.settings
-        self._subscribers = {each.name: each for each in subscribers}
-        self._made = sender
-        self._random = random
+        self._subscribers = subscribers
+        self._teller = Teller(room, subscribers, sender, random)
         self._policy = words.policy_of(settings)
         self._alert_ms = int(settings.breaker_alert_s * 1000)
         self._owner = f"{socket.gethostname()}/{secrets.token_hex(4)}"
@@ -111,7 +103,6 @@ class Deliveries:
         self._is_closing = False
         self._is_declared = False
         self._polled_at = -settings.delivery_poll_s
-        self._told_of_depth: set[str] = set()
         self._count = 0
         self._group = self._add(room.stores.group, is_group=True)
         self._members = {
@@ -143,14 +134,6 @@ class Deliveries:
         if desk is not None:
             await self._empty([desk])
 
-    def _sender(self) -> "Sender":
-        if self._made is None:
-            from app.worker.http_sender import Sender  # noqa: PLC0415 - only who sends needs it
-
-            settings = self._room.settings
-            self._made = Sender(settings.delivery_timeout_s, settings.webhook_networks)
-        return self._made
-
     async def close(self) -> None:
         """Break off and give back everything, and claim no more."""
         self._is_closing = True
@@ -158,8 +141,7 @@ class Deliveries:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_STOP_S):
                 await self._empty([self._group, *self._members.values()])
-        if self._made is not None:
-            await self._made.close()
+        await self._teller.close()
 
     async def _empty(self, desks: Iterable[_Desk]) -> None:
         await asyncio.gather(*(self._leave(desk) for desk in desks))
@@ -168,10 +150,10 @@ class Deliveries:
         desk.is_leaving = True
         desk.bell.close()
         self._rung.discard(desk)
-        self._starved.pop(desk, None)
         if desk.claiming is not None:
             # A claim under way may be on the disk; what it took is given back below.
             await asyncio.wait([desk.claiming])
+        self._starved.pop(desk, None)
         cut = {task: each for task, each in desk.sending.items() if task not in desk.marking}
         for task in cut:
             task.cancel()
@@ -182,7 +164,7 @@ class Deliveries:
 
     async def _give_back(self, desk: _Desk, claims: list[Claimed]) -> None:
         try:
-            await desk.store.write(lambda tx: deliveries.release(tx, claims), _ACTOR)
+            await desk.store.write(lambda tx: deliveries.release(tx, claims), ACTOR)
         except (StrongroomError, StoreClosedError) as error:
             # Their leases end by themselves.
             telemetry.unexpected("deliveries", error)
@@ -201,7 +183,7 @@ class Deliveries:
 
     async def _declare(self) -> None:
         if not self._is_declared:
-            await internal.declare(self._room, list(self._subscribers.values()))
+            await internal.declare(self._room, self._subscribers)
             self._is_declared = True
 
     async def _round(self) -> None:
@@ -259,9 +241,7 @@ class Deliveries:
             slots = self._fitting(desk, due, reserved)
             wanted = [each for each in due if each.is_blocked or each.id in slots]
             if wanted:
-                claims = await desk.store.write(
-                    lambda tx: deliveries.claim(tx, wanted, self._owner, self._policy), _ACTOR
-                )
+                claims = await desk.store.write(lambda tx: self._take(tx, wanted, slots), ACTOR)
                 self._rung.add(desk)
                 self._room.reach("delivery.claimed")
             else:
@@ -280,6 +260,14 @@ class Deliveries:
             for slot in slots.values():
                 self._slots.free(slot)
             self._wake.set()
+
+    def _take(
+        self, tx: RuntimeTransactor, wanted: list[Due], slots: dict[str, Slot]
+    ) -> list[Claimed]:
+        """Claim; what was to be held, had its breaker not closed since, has no slot and waits."""
+        claims = deliveries.claim(tx, wanted, self._owner, self._policy)
+        deliveries.release(tx, [each for each in claims if each.id not in slots])
+        return [each for each in claims if each.id in slots]
 
     def _fitting(self, desk: _Desk, due: list[Due], reserved: int) -> dict[str, Slot]:
         """A slot for each delivery that there is room for; what must be held needs none."""
@@ -302,7 +290,7 @@ class Deliveries:
             return opened_at is not None and opened_at <= before and breaker.alerted_at is None
 
         if any(map(is_long, await desk.store.watch(breakers.list_all))):
-            count = await desk.store.write(lambda tx: breakers.alert(tx, before), _ACTOR)
+            count = await desk.store.write(lambda tx: breakers.alert(tx, before), ACTOR)
             telemetry.breakers_stay_open(count)
 
     # -- tries ---------------------------------------------------------------------------------
@@ -334,7 +322,7 @@ class Deliveries:
             self._room.settings.delivery_slow_s, self._takes_long, desk, slot
         )
         try:
-            result = await self._try(desk, claimed)
+            result = await self._teller.tell(claimed, is_group=desk.is_group)
         finally:
             long.cancel()
         self._slots.tried(slot, is_well=result is None or result.failure is None)
@@ -343,52 +331,10 @@ class Deliveries:
         if task is not None:
             desk.marking.add(task)
         with contextlib.suppress(StoreClosedError):
-            await self._mark(desk, claimed, result)
+            await self._teller.mark(desk.store, claimed, result)
         self._room.reach("delivery.marked")
 
     def _takes_long(self, desk: _Desk, slot: Slot) -> None:
         self._slots.takes_long(slot)
         self._rung.add(desk)
         self._wake.set()
-
-    async def _try(self, desk: _Desk, claimed: Claimed) -> Result | None:
-        """One try; None when its subscriber may not be told."""
-        try:
-            if claimed.target.url is None:
-                return await self._tell_part(claimed)
-            if desk.is_group and not await words.may_be_told(self._room, claimed):
-                return None
-            message = words.message_of(self._room, claimed, is_group=desk.is_group)
-            return await self._sender().send(message)
-        except Exception as error:  # noqa: BLE001 - the boundary of a try
-            telemetry.unexpected("delivery", error)
-            return Result("internal")
-
-    async def _tell_part(self, claimed: Claimed) -> Result:
-        subscriber = self._subscribers.get(claimed.target.name or "")
-        if subscriber is None:
-            return Result("unknown_subscriber")
-        told = internal.told_of(claimed)
-        if told.actor.depth > DEPTH_MAX and subscriber.name not in self._told_of_depth:
-            self._told_of_depth.add(subscriber.name)
-            telemetry.delivery_chain_ended(subscriber.name)
-        try:
-            async with asyncio.timeout(self._room.settings.delivery_lease_s / _LEASE_SHARE):
-                await subscriber.handle(self._room, told)
-        except TimeoutError:
-            return Result("timeout")
-        return Result()
-
-    async def _mark(self, desk: _Desk, claimed: Claimed, result: Result | None) -> None:
-        if result is None:
-            await desk.store.write(lambda tx: deliveries.drop(tx, claimed), _ACTOR)
-            return
-        jitter = self._room.settings.delivery_jitter
-        factor = self._random(1 - jitter, 1 + jitter)
-        settled, has_opened = await desk.store.write(
-            lambda tx: deliveries.settle(tx, claimed, result, self._policy, factor), _ACTOR
-        )
-        if settled == "dead":
-            telemetry.delivery_dead(result.failure or "")
-        if has_opened:
-            telemetry.breaker_opened()

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from app.clock import system_clock
 from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.runtime import statements as sql
+from app.db.runtime.store import RuntimeReader
 from app.db.triggers import DEPTH_MAX
 from app.errors.stores import StoreDamagedError
 from app.owner import notes as owner_notes
@@ -27,6 +28,7 @@ from app.owner.notes import Condition
 from app.owner.reports import NewReport
 from app.registry import flags as registry_flags
 from app.runtime import deliveries, subscriptions
+from app.runtime.deliveries import Due
 from app.worker.http_sender import Sender
 from tests.support.endpoint import Endpoint, endpoint
 from tests.support.matrix import chosen
@@ -403,6 +405,31 @@ def test_a_slow_store_that_waits_is_next_when_another_slow_try_ends(
     rig.run(main)
 
 
+def test_what_was_to_be_held_waits_for_a_slot_if_its_breaker_closed_since(
+    office: Rig, far: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sent at the next look, as its first try."""
+    looks: list[bool] = []
+
+    def look(reader: RuntimeReader, most: int, busy: Collection[str] = ()) -> list[Due]:
+        found = real(reader, most, busy)
+        looks.append(bool(found) and not any(looks))
+        return [each._replace(is_blocked=looks[-1]) for each in found]
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far)
+        await write_note(room, ana)
+        async with delivering(room):
+            [row] = await settled(await own_store(room, ana), "succeeded")
+        assert (row.attempts, far.ids()) == (1, [row.id])
+        assert any(looks)
+
+    real = deliveries.look
+    monkeypatch.setattr(deliveries, "look", look)
+    office.run(main)
+
+
 @pytest.mark.parametrize("answer", [204, 500])
 def test_who_answers_soon_again_is_among_the_quick_again(
     make_rig: Callable[..., Rig], far: Endpoint, answer: int
@@ -777,7 +804,7 @@ def test_a_part_that_cannot_be_told_is_told_again(make_rig: Callable[..., Rig], 
         async with delivering(room, [slow]) as made:
             await declared(group)
             if kind == "unknown":
-                made._subscribers.clear()
+                made._teller._subscribers.clear()
             await write(group, "plan.md")
             [row] = await settled(group, "retry")
         failures: dict[str, Any] = {"slow": "timeout", "unknown": "unknown_subscriber"}
