@@ -232,11 +232,11 @@ def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
         parts = parts[:-1]
     for index, part in enumerate(parts):
         if part in _MAPS:
-            return parts[: index + 1]
 _MAPS: Final = frozenset({"metadata", "values"})
 """Fields whose names inside are the client's."""
 
 
+            return parts[: index + 1]
     return parts
 
 
