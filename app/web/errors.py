@@ -225,6 +225,10 @@ _MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
+_MAPS: Final = frozenset({"metadata", "values"})
+"""Fields whose names inside are the client's."""
+
+
 def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
     """The location without names that came from the client: an unknown field's, a map's keys."""
     parts = list(location)
@@ -232,10 +236,6 @@ def _known_part(location: Sequence[int | str], kind: str) -> list[int | str]:
         parts = parts[:-1]
     for index, part in enumerate(parts):
         if part in _MAPS:
-_MAPS: Final = frozenset({"metadata", "values"})
-"""Fields whose names inside are the client's."""
-
-
             return parts[: index + 1]
     return parts
 
