@@ -55,6 +55,12 @@ class Settings(Figures):
     """Bytes of a note's body; a note is read whole."""
     json_bytes_max: int = Field(default=MIB, ge=1)
     """Bytes of a JSON body."""
+    member_bytes_max: int = Field(default=10 * GIB, ge=1)
+    """Bytes of a member's store and files, unless an administrator gives them a quota of theirs."""
+    group_bytes_max: int = Field(default=50 * GIB, ge=1)
+    """Bytes of system.db and the group's files."""
+    notes_max: int = Field(default=50_000, ge=1, le=60_000)
+    """Notes that a store has at most; as many as an archive can bring back."""
     context_bytes_max: int = Field(default=256 * KIB, ge=1)
     """Bytes of all texts that one context has, for a prompt."""
     prompt_bytes_max: int = Field(default=MIB, ge=1)

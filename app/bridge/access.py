@@ -19,6 +19,7 @@ from app.errors.callers import NotPermittedError
 from app.errors.stores import QuotaExceededError, StoreBusyError, StoreError
 from app.ids import SessionId, UserId
 from app.owner import access
+from app.owner.quota import Quota
 from app.registry import roles
 from app.registry.roles import Capability
 
@@ -94,14 +95,39 @@ async def require_quota(
         QuotaExceededError: It and its files would pass the quota.
         Replayed: They would, and this request is done.
     """
-    if not adds_bytes or caller.quota_bytes is None:
+    if not adds_bytes:
         return
-    size = await used_bytes(room, caller.user_id)
-    if size + adds_bytes > caller.quota_bytes:
+    size, bytes_max = await used_bytes(room, caller.user_id), bytes_max_of(room, caller)
+    if size + adds_bytes > bytes_max:
         if call is not None and call.once is not None:
             once = call.once
             await with_own(room, caller, call, lambda store: store.read(once.require_new))
-        raise QuotaExceededError
+        raise QuotaExceededError(limit_max=bytes_max, left=bytes_max - size)
+
+
+def bytes_max_of(room: Strongroom, caller: Caller) -> int:
+    """Bytes that the caller's own store and files may have."""
+    quota_bytes = caller.quota_bytes
+    return room.settings.member_bytes_max if quota_bytes is None else quota_bytes
+
+
+def own_quota(room: Strongroom, caller: Caller) -> Quota:
+    """What the caller's own store may hold."""
+    folder = room.settings.files_folder(caller.user_id)
+    return Quota(
+        bytes_max_of(room, caller),
+        room.settings.notes_max,
+        lambda: disk_blobs.size_of_folder(folder),
+    )
+
+
+def group_quota(room: Strongroom) -> Quota:
+    """What the group's store may hold."""
+    settings = room.settings
+    folder = settings.files_folder(layout.GROUP)
+    return Quota(
+        settings.group_bytes_max, settings.notes_max, lambda: disk_blobs.size_of_folder(folder)
+    )
 
 
 async def used_bytes(room: Strongroom, user_id: UserId) -> int:

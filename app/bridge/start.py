@@ -35,7 +35,7 @@ from app.db.registry.store import RegistryTransactor
 from app.errors.root import StrongroomError
 from app.errors.starting import InstanceKeyError, StartError
 from app.ids import is_uuid
-from app.owner import identity
+from app.owner import identity, scaffold
 from app.settings import Settings
 
 _ACTOR: Final = system_actor("start")
@@ -105,6 +105,7 @@ def _make_root(settings: Settings, clock: Clock) -> None:
         connection.actor = _ACTOR
         registry = RegistryTransactor(connection)
         registry.run(sql.SET_CONFIG, key=_KEY_CHECK, value=f'"{key.check}"', now=clock())
+        scaffold.lay_out(tx, layout.GROUP, scaffold.GROUP_INDEX)
         connection.actor = None
 
     files.create(new, None, layout.SYSTEM_KIND, clock, fill)

@@ -16,8 +16,18 @@ _PRAGMA: Final = 19
 _FUNCTION: Final = 31
 _FILES: Final = frozenset({24, 25})  # attach, detach
 _SCHEMA: Final = frozenset({*range(1, 9), *range(10, 18), *range(26, 31)})  # create to reindex
-_FREE_PRAGMAS: Final = frozenset({"data_version", "table_info", "table_list", "wal_checkpoint"})
-"""FTS5 reads data_version, the drift check names of tables; the writer checkpoints."""
+_FREE_PRAGMAS: Final = frozenset(
+    {
+        "data_version",
+        "freelist_count",
+        "page_count",
+        "table_info",
+        "table_list",
+        "wal_checkpoint",
+    }
+)
+"""FTS5 reads data_version, the drift check names of tables, the quota the pages in use; the writer
+checkpoints."""
 
 
 def authorizer(denied_tables: frozenset[str]) -> Authorizer:

@@ -1,8 +1,11 @@
 """A store that cannot serve just now, or at all."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from app.errors.root import StrongroomError
+
+QuotaLimit = Literal["bytes", "notes"]
+"""What a store has no more room for."""
 
 
 class StoreError(StrongroomError):
@@ -59,9 +62,18 @@ class DiskFullError(StoreError):
 
 
 class QuotaExceededError(StoreError):
-    """The member's quota is used up; nothing was written."""
+    """The store may not hold so much: see which limit, and what is left; nothing was written."""
 
     code = "quota_exceeded"
+
+    def __init__(self, *, limit_max: int = 0, left: int = 0, limit: QuotaLimit = "bytes") -> None:
+        super().__init__()
+        self.limit: QuotaLimit = limit
+        """Which."""
+        self.limit_max = limit_max
+        """What it is set to."""
+        self.left = max(0, left)
+        """How much could still be added."""
 
 
 class StoreDamagedError(StoreError):

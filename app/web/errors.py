@@ -20,6 +20,7 @@ from app.errors.conflicts import (
 )
 from app.errors.inputs import RangeNotSatisfiableError
 from app.errors.root import StrongroomError
+from app.errors.stores import QuotaExceededError
 from app.web.rules import methods_of
 
 STATUS: Final[Mapping[str, int]] = {
@@ -174,6 +175,8 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
 
 def _headers_of(error: StrongroomError) -> dict[str, str]:
     headers: dict[str, str] = {}
+    if isinstance(error, QuotaExceededError):
+        more |= {"limit": error.limit, "limit_max": error.limit_max, "left": error.left}
     retry_after_s = getattr(error, "retry_after_s", None)
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)

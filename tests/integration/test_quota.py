@@ -86,7 +86,8 @@ def test_what_adds_to_a_full_store_is_refused(name: str, group: Group) -> None:
     request, key = ADDING[name](group), f"key-{number()}"
     with full(group):
         before = group.counts()
-        require_problem(request.send(key), 507, "quota_exceeded")
+        refused = require_problem(request.send(key), 507, "quota_exceeded")
+        assert (refused["limit"], refused["limit_max"], refused["left"]) == ("bytes", 1, 0)
         assert group.counts() == before
     first = request.send(key)
     assert first.is_success, first.text

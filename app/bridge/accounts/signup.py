@@ -13,13 +13,13 @@ from app.bridge.taking import Judge, acquire_exclusive
 from app.crypto import passwords as password_rule
 from app.crypto.keys import Key
 from app.db import files
-from app.db.context import Actor
+from app.db.context import Actor, system_actor
 from app.db.files import Connection
 from app.db.owner.store import OwnerTransactor
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.ids import DekId, RoleId, SlotId, UserId, new_uuid7
-from app.owner import identity
+from app.owner import identity, scaffold
 from app.registry import accounts, sessions
 from app.registry.accounts import NewAccount
 from app.registry.sessions import NewSlot
@@ -28,6 +28,7 @@ from app.runtime.steps import Outcome, Run
 
 ACTION: Final = "sign_up"
 SHAPE: Final = ("lock", "file", "row")
+_SCAFFOLDER: Final = system_actor("sign_up")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -173,7 +174,11 @@ async def _make(  # noqa: PLR0913, PLR0917 - the parts of one operation
     path = room.settings.user_file(user_id)
 
     def fill(connection: Connection) -> None:
-        identity.set_identity(OwnerTransactor(connection), user_id, draft.account.dek_id)
+        tx = OwnerTransactor(connection)
+        identity.set_identity(tx, user_id, draft.account.dek_id)
+        connection.actor = _SCAFFOLDER
+        scaffold.lay_out(tx, user_id, scaffold.OWN_INDEX)
+        connection.actor = None
         room.reach("sign_up.filling")
 
     def write(tx: RegistryTransactor, account: NewAccount) -> AccountRow:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeVar
 
-from app.bridge.access import require_quota, with_own
+from app.bridge.access import group_quota, own_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
@@ -67,7 +67,8 @@ async def write(  # noqa: PLR0913 - the parts of one write
         call: The request.
         ref: Where.
         work: What; one transaction.
-        adds_bytes: How much it may add, held against the member's quota.
+        adds_bytes: How much it adds at least, held against the store's quota; 0 when it only
+            takes away.
         leaves_no_trace: Whether what it removes must leave the store's log as well.
         judge: Refuses to give a kept answer again; None when there is no reason to.
 
@@ -76,24 +77,28 @@ async def write(  # noqa: PLR0913 - the parts of one write
 
     Raises:
         NotPermittedError: See `require_may_write`.
-        QuotaExceededError: The member's file would pass its quota; nothing was written.
+        QuotaExceededError: The store would pass its quota; nothing was written.
+        NotVersionedError: The path names no store but a folder on the disk.
     """
     require_may_write(caller, ref)
     actor, call = caller.actor(call), call.judged(judge)
 
     async def write_in(store: OwnerStore) -> T:
         try:
-            written = await store.write(work, actor, once=call.once)
+            written = await store.write(
+                lambda tx: quota.hold(tx, work, adds_bytes), actor, once=call.once
+            )
         except Replayed:
             # A crash may have come between the commit and this.
             await _empty_log(store, leaves_no_trace=leaves_no_trace)
             raise
+    is_shared = ref.root == SHARED_MEMORY
+    quota = group_quota(room) if is_shared else own_quota(room, caller)
         await _empty_log(store, leaves_no_trace=leaves_no_trace)
         return written
 
-    if ref.root == SHARED_MEMORY:
+    if is_shared:
         return await write_in(room.stores.group)
-    await require_quota(room, caller, adds_bytes, call)
     return await with_own(room, caller, call, write_in)
 
 

@@ -25,11 +25,12 @@ from app.bridge.content.blobs import (
 from app.bridge.strongroom import Strongroom
 from app.crypto.keys import Key
 from app.db import blobs as disk
-from app.db.owner.store import OwnerStore
+from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.errors.inputs import PayloadTooLargeError
 from app.errors.stores import QuotaExceededError, StoreError
 from app.owner import blobs
 from app.owner.blobs import BlobCondition, Content, NewBlob, Put
+from app.owner.quota import Quota
 from app.runtime import files
 from app.runtime.files import NewFile
 
@@ -76,21 +77,27 @@ async def arriving(  # noqa: PLR0913, PLR0917 - who sends what where, and how mu
     Raises:
         NotPermittedError: See `require_may_write`.
         PayloadTooLargeError: There are more than one blob may have.
-        QuotaExceededError: The caller's quota has no room for them.
+        QuotaExceededError: The store has no room for them.
         DiskFullError: The disk has none.
     """
     require_may_write(caller, home, on_report=new.report_id is not None)
     blobs.require_new(new)
     may = await visible(room, caller, home)
-    is_there, digest = await in_home(
+    quota = _quota_of(room, caller, home)
+    is_there, digest, used = await in_home(
         room,
         caller,
         call,
         home,
-        lambda reader: (blobs.find(reader, new.id, may), files.content_digest(reader)),
+        lambda reader: (
+            blobs.find(reader, new.id, may),
+            files.content_digest(reader),
+            quota.used(reader),
+        ),
     )
-    left = await _room_left(room, caller, home) if is_there is None else None
-    limit = _Limit(room.settings.blob_bytes_max, left)
+    # Judged again when the row is made, for others may come at the same time.
+    left = max(0, quota.bytes_max - used) if is_there is None else None
+    limit = _Limit(room.settings.blob_bytes_max, quota.bytes_max, left)
     limit.require(announced_bytes or 0)
     with Key.generate() as key:
         file = None
@@ -101,8 +108,6 @@ async def arriving(  # noqa: PLR0913, PLR0917 - who sends what where, and how mu
         arrival = Arrival(file)
         try:
             arrival.content = await _take_in(room, body, digest, file, key, limit)
-            if file is not None:
-                await _require_still_room(room, caller, home)
             room.reach("blob.arrived")
             yield arrival
         finally:
@@ -115,29 +120,19 @@ class _Limit:
     """How much may come."""
 
     blob_bytes_max: int
+    quota_bytes_max: int
     left_bytes: int | None
-    """Of the quota; None for no quota."""
+    """Of the quota; None when nothing is to be added."""
 
     def require(self, size_bytes: int) -> None:
         if size_bytes > self.blob_bytes_max:
             raise PayloadTooLargeError
         if self.left_bytes is not None and size_bytes > self.left_bytes:
-            raise QuotaExceededError
+            raise QuotaExceededError(limit_max=self.quota_bytes_max, left=self.left_bytes)
 
 
-async def _room_left(room: Strongroom, caller: Caller, home: Home) -> int | None:
-    if home == "group" or caller.quota_bytes is None:
-        return None
-    used = await access.used_bytes(room, caller.user_id)
-    return max(0, caller.quota_bytes - used)
-
-
-async def _require_still_room(room: Strongroom, caller: Caller, home: Home) -> None:
-    """Others may have come at the same time: all are counted, this one with them."""
-    if home == "own" and caller.quota_bytes is not None:
-        used = await access.used_bytes(room, caller.user_id)
-        if used > caller.quota_bytes:
-            raise QuotaExceededError
+def _quota_of(room: Strongroom, caller: Caller, home: Home) -> Quota:
+    return access.group_quota(room) if home == "group" else access.own_quota(room, caller)
 
 
 async def _take_in(  # noqa: PLR0913, PLR0917 - where from, where to, and how much
@@ -198,20 +193,25 @@ async def keep(  # noqa: PLR0913, PLR0917 - who keeps what where, and on what co
         BlobDiffersError: Another blob stands under the id.
         AlreadyExistsError: The condition does not hold.
         VersionConflictError: The condition does not hold.
+        QuotaExceededError: Others took the room that there was.
     """
     may = await visible(room, caller, home)
     actor = caller.actor(call)
+    quota = _quota_of(room, caller, home)
     content = arrival.content
     if content is None:
         message = "what has not come cannot be kept"
         raise RuntimeError(message)
 
+    def put_within(tx: OwnerTransactor) -> Put:
+        put = blobs.put(tx, new, content, caller.author, may, condition)
+        if put.created:
+            # The bytes lie beside the store already, and so do those of whoever comes as well.
+            quota.require_within(tx)
+        return put
+
     async def write(store: OwnerStore) -> Put:
-        return await store.write(
-            lambda tx: blobs.put(tx, new, content, caller.author, may, condition),
-            actor,
-            once=call.once,
-        )
+        return await store.write(put_within, actor, once=call.once)
 
     # Until the outcome is known a row may hold the file, also when this is cut short.
     arrival.is_in_doubt = True

@@ -35,6 +35,17 @@ SELECT path AS value FROM memory_docs WHERE path >= :low AND path < :high ORDER 
 SELECT id, path, size_bytes, lines, version, author, created_at, updated_at
 FROM memory_docs WHERE path >= :low AND path < :high ORDER BY path LIMIT :limit;
 
+-- name: count_notes
+-- How many notes there are.
+-- scan: the index of ids alone; asked when a note is made
+SELECT count(*) AS value FROM memory_docs;
+
+-- name: count_pages
+-- Pages of the file that hold something, as they are in this transaction.
+-- scan: two numbers of the file's head; SQLite calls every use of a virtual table a scan
+SELECT (SELECT page_count FROM pragma_page_count)
+  - (SELECT freelist_count FROM pragma_freelist_count) AS value;
+
 -- name: add_note
 -- A note where none is.
 INSERT INTO memory_docs (id, path, size_bytes, lines, version, author, created_at, updated_at,
