@@ -101,11 +101,12 @@ def _make_root(settings: Settings, clock: Clock) -> None:
     files.remove(new)
 
     def fill(connection: Connection) -> None:
-        identity.set_identity(OwnerTransactor(connection), layout.GROUP, None)
+        tx = OwnerTransactor(connection)
+        identity.set_identity(tx, layout.GROUP, None)
         connection.actor = _ACTOR
+        scaffold.lay_out(tx, layout.GROUP, scaffold.GROUP_INDEX)
         registry = RegistryTransactor(connection)
         registry.run(sql.SET_CONFIG, key=_KEY_CHECK, value=f'"{key.check}"', now=clock())
-        scaffold.lay_out(tx, layout.GROUP, scaffold.GROUP_INDEX)
         connection.actor = None
 
     files.create(new, None, layout.SYSTEM_KIND, clock, fill)

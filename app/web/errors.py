@@ -168,6 +168,8 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
         more["lines"] = error.lines
     if isinstance(error, EventCursorExpiredError):
         more["first_seq"] = error.first_seq
+    if isinstance(error, QuotaExceededError):
+        more |= {"limit": error.limit, "limit_max": error.limit_max, "left": error.left}
     if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1
         headers["WWW-Authenticate"] = "Bearer"
     return problem(status, error.code, str(error), request_id, headers=headers, **more)
@@ -175,8 +177,6 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
 
 def _headers_of(error: StrongroomError) -> dict[str, str]:
     headers: dict[str, str] = {}
-    if isinstance(error, QuotaExceededError):
-        more |= {"limit": error.limit, "limit_max": error.limit_max, "left": error.left}
     retry_after_s = getattr(error, "retry_after_s", None)
     if retry_after_s is not None:
         headers["Retry-After"] = str(retry_after_s)

@@ -243,6 +243,6 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
             author=caller.author,
             condition=condition,
         ),
-    )
         # And the text once more, as a version at its new place.
         adds_bytes=len(target.key.encode()),
+    )

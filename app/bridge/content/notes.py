@@ -82,6 +82,8 @@ async def write(  # noqa: PLR0913 - the parts of one write
     """
     require_may_write(caller, ref)
     actor, call = caller.actor(call), call.judged(judge)
+    is_shared = ref.root == SHARED_MEMORY
+    quota = group_quota(room) if is_shared else own_quota(room, caller)
 
     async def write_in(store: OwnerStore) -> T:
         try:
@@ -92,8 +94,6 @@ async def write(  # noqa: PLR0913 - the parts of one write
             # A crash may have come between the commit and this.
             await _empty_log(store, leaves_no_trace=leaves_no_trace)
             raise
-    is_shared = ref.root == SHARED_MEMORY
-    quota = group_quota(room) if is_shared else own_quota(room, caller)
         await _empty_log(store, leaves_no_trace=leaves_no_trace)
         return written
 
