@@ -17,7 +17,7 @@ from app.crypto.keys import Key
 from app.db import migrations, sqlite
 from app.db.authorizer import authorizer
 from app.db.driver_errors import translated_os_error
-from app.db.migrations import Bucket
+from app.db.migrations import Bucket, Record
 from app.db.sqlite import Function, RawKey
 from app.errors.stores import StoreDamagedError, StoreMigratingError
 
@@ -119,9 +119,9 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
         StoreOutdatedError: It waits to be brought up to date.
         StoreError: What `sqlite.open_existing` finds.
     """
-    connection = open_maintenance(path, key, kind, clock, reader=reader)
+    connection, recorded = open_known(path, key, kind, clock, reader=reader)
     try:
-        _require_current(connection, kind)
+        _require_current(recorded, kind)
         connection.guard(authorizer(denied_tables))
     except BaseException:
         connection.close()
@@ -138,6 +138,28 @@ def open_maintenance(
     )
     connection.register(kind.functions)
     return connection
+
+
+def open_known(
+    path: Path, key: Key | None, kind: Kind, clock: Clock, *, reader: bool = False
+) -> tuple[Connection, Record]:
+    """The same on a store of this program's version or an earlier one.
+
+    Returns:
+        The handle, and the migrations that the store has had.
+
+    Raises:
+        StoreTooNewError: Written by a newer program.
+        StoreError: See `open_handle`; of a file that is refused not a byte is changed.
+    """
+    connection = open_maintenance(path, key, kind, clock, reader=reader)
+    try:
+        recorded = migrations.applied(connection)
+        migrations.require_known(recorded, kind.buckets)
+    except BaseException:
+        sqlite.close_unwritten(connection, path, _raw(key), clock)
+        raise
+    return connection, recorded
 
 
 def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs in the copy
@@ -210,9 +232,7 @@ def _require_sound(copy: Connection, *, is_encrypted: bool) -> None:
         raise StoreDamagedError
 
 
-def _require_current(connection: Connection, kind: Kind) -> None:
-    recorded = migrations.applied(connection)
-    migrations.require_known(recorded, kind.buckets)
+def _require_current(recorded: Record, kind: Kind) -> None:
     if not migrations.is_current(recorded, kind.buckets):
         raise StoreOutdatedError
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NewType
 import sqlcipher3.dbapi2 as driver
 
 from app.clock import Clock, Millis
-from app.db import functions
+from app.db import functions, pragmas
 from app.db.authorizer import Authorizer
 from app.db.context import Actor
 from app.db.driver_errors import translated, translated_os_error
@@ -39,8 +39,6 @@ OLDEST_SQLITE: Final = (3, 51, 3)
 """The first release without the WAL-reset corruption bug (3.7.0 to 3.51.2)."""
 PAGE_SIZE: Final = 4096
 RAW_KEY_LENGTH: Final = len("x''") + 64
-READER_CACHE_KIB: Final = 256
-WRITER_CACHE_KIB: Final = 1024
 BUSY_WAIT_S: Final = 5.0
 """How long a handle waits where it may: for the end of another's recovery, closing or write."""
 PLAIN_HEADER: Final = b"SQLite format 3\x00"
@@ -232,7 +230,7 @@ class Connection:
 def open_existing(
     path: Path, key: RawKey | None, *, application_id: int, clock: Clock, reader: bool
 ) -> Connection:
-    """Open a store's file that must be there; never makes one.
+    """Open a store's file that must be there; never makes one, nor writes to one it refuses.
 
     Args:
         path: The file.
@@ -260,15 +258,30 @@ def open_existing(
         connection.place = place
         _configure(connection, encrypted=key is not None, reader=reader)
     except StoreDamagedError as error:
-        connection.close()
+        close_unwritten(connection, path, key, clock)
         error.file_salt = _salt_of(path, clock)
         if key is not None and error.file_salt == PLAIN_HEADER:
             raise StoreSwappedError from error
         raise
     except BaseException:
-        connection.close()
+        close_unwritten(connection, path, key, clock)
         raise
     return connection
+
+
+def close_unwritten(connection: Connection, path: Path, key: RawKey | None, clock: Clock) -> None:
+    """Close a handle on a file that is refused, and leave the log beside it where it is.
+
+    The last handle to close moves the log into the file, be the log another file's. The driver
+    has no switch for that; so the last one is one that may not write, if there is a log.
+    """
+    with contextlib.ExitStack() as last:
+        with contextlib.suppress(StoreError, FileNotFoundError):
+            if path.with_name(f"{path.name}-wal").stat().st_size:
+                other = _connect(path, key, clock, "ro")
+                last.callback(other.close)
+                other.scalar("SELECT count(*) FROM sqlite_schema")
+        connection.close()
 
 
 def create(path: Path, key: RawKey | None, *, application_id: int, clock: Clock) -> Connection:
@@ -339,16 +352,19 @@ def _require_kind(connection: Connection, application_id: int) -> None:
 def _salt_of(path: Path, clock: Clock) -> bytes:
     """The file's first 16 bytes, as a cipher finds them whatever the key; empty when unknown."""
     try:
-        with contextlib.closing(_connect(path, _ANY_KEY, clock)) as probe:
+        probe = _connect(path, _ANY_KEY, clock)
+        try:
             with contextlib.suppress(StoreError):
                 probe.scalar("SELECT count(*) FROM sqlite_schema")
             return probe.file_salt()
+        finally:
+            close_unwritten(probe, path, _ANY_KEY, clock)
     except StoreError:
         return b""
 
 
-def _connect(path: Path, key: RawKey | None, clock: Clock) -> Connection:
-    target = f"{path.absolute().as_uri()}?mode=rw"
+def _connect(path: Path, key: RawKey | None, clock: Clock, mode: str = "rw") -> Connection:
+    target = f"{path.absolute().as_uri()}?mode={mode}"
     try:
         raw = driver.connect(
             target, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_WAIT_S
@@ -373,20 +389,7 @@ def _connect(path: Path, key: RawKey | None, clock: Clock) -> Connection:
 
 def _configure(connection: Connection, *, encrypted: bool, reader: bool) -> None:
     """Set what holds for the life of a handle."""
-    pragmas = [
-        "foreign_keys = ON",
-        "recursive_triggers = ON",  # else OR REPLACE would skip delete triggers
-        "trusted_schema = ON",  # triggers call the program's functions, never innocuous
-        "cell_size_check = ON",
-        "synchronous = FULL",  # an acknowledged write survives power loss
-        "temp_store = MEMORY",
-        f"cache_size = -{READER_CACHE_KIB if reader else WRITER_CACHE_KIB}",
-    ]
-    if not encrypted:
-        pragmas.append("secure_delete = ON")  # a destroyed slot's bytes must go
-    if reader:
-        pragmas.append("query_only = ON")
-    for pragma in pragmas:
+    for pragma in pragmas.of_handle(encrypted=encrypted, reader=reader):
         connection.all(f"PRAGMA {pragma}")
     if reader:
         connection.set_wait(0)  # the event loop reads on it

@@ -28,9 +28,8 @@ def outdated_version(path: Path, key: Key | None, kind: Kind, clock: Clock) -> s
         StoreTooNewError: Written by a newer program.
         StoreError: What else stands in the way of reading it.
     """
-    with contextlib.closing(files.open_maintenance(path, key, kind, clock, reader=True)) as store:
-        recorded = migrations.applied(store)
-    migrations.require_known(recorded, kind.buckets)
+    store, recorded = files.open_known(path, key, kind, clock, reader=True)
+    store.close()
     if migrations.is_current(recorded, kind.buckets):
         return None
     return migrations.version_of(recorded, kind.buckets)
@@ -90,7 +89,8 @@ def migrate(
         StoreDamagedError: It does not pass its checks afterwards.
         DiskFullError: There is no room.
     """
-    with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as store:
+    store, _ = files.open_known(path, key, kind, clock)
+    with contextlib.closing(store):
         migrations.apply(store, kind.buckets, clock(), before_commit)
         store.checkpoint()
 

@@ -1,0 +1,134 @@
+"""Files of a newer program, as a crash left them: refused, and not a byte of them is changed."""
+
+import hashlib
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from app.bridge import layout, start
+from app.bridge.maintenance.inspection import inspect
+from app.bridge.strongroom import Strongroom
+from app.clock import system_clock
+from app.crypto.keys import Key
+from app.db import files, upgrades
+from app.db.files import Kind
+from app.errors.starting import StartError
+from app.errors.stores import StoreDamagedError, StoreTooNewError
+from tests.support.probes import KEY, OTHER_KEY
+from tests.support.rig import Rig, add, enter, read_note
+from tests.support.rooms import CHEAP
+
+_NEWER: Final = (
+    "INSERT INTO sys_migrations (bucket, number, name, checksum, applied_at) "
+    "VALUES ('runtime', 9999, 'from_the_future', 'x', 0)"
+)
+KINDS: Final[dict[str, tuple[Kind, Key | None]]] = {
+    "system": (layout.SYSTEM_KIND, None),
+    "plain": (layout.MEMBER_KIND, None),
+    "encrypted": (layout.MEMBER_KIND, KEY),
+}
+
+
+def leave(path: Path, key: Key | None, kind: Kind, *, has_index: bool = True) -> None:
+    """Have a newer program write to a store and die: what it wrote stands in the log alone."""
+    died = path.with_name("died")
+    died.mkdir()
+    with closing(files.open_maintenance(path, key, kind, system_clock)) as store:
+        store.all(_NEWER)
+        for suffix in ("", "-wal", "-shm"):
+            shutil.copy(f"{path}{suffix}", died)
+    for left in died.iterdir():
+        left.replace(path.with_name(left.name))
+    died.rmdir()
+    if not has_index:
+        path.with_name(f"{path.name}-shm").unlink()
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Of every file but SQLite's index of a log, which each first opening makes anew."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in folder.rglob("*.db*")
+        if not path.name.endswith("-shm")
+    }
+
+
+@pytest.mark.parametrize("has_index", [True, False], ids=["indexed", "copied"])
+@pytest.mark.parametrize("name", KINDS)
+def test_a_newer_file_is_refused_unwritten(tmp_path: Path, name: str, has_index: bool) -> None:  # noqa: FBT001 - a parameter
+    """By whoever opens it, looks at it or would bring it up to date."""
+    kind, key = KINDS[name]
+    path = tmp_path / "a.db"
+    files.create(path, key, kind, system_clock, lambda _: None)
+    leave(path, key, kind, has_index=has_index)
+    before = digests(tmp_path)
+    assert len(before) == 2
+    tries: list[Callable[[], object]] = [
+        lambda: files.open_handle(path, key, kind, system_clock, reader=True),
+        lambda: files.open_handle(path, key, kind, system_clock, reader=False),
+        lambda: upgrades.outdated_version(path, key, kind, system_clock),
+        lambda: upgrades.migrate(path, key, kind, system_clock),
+    ]
+    for attempt in tries:
+        with pytest.raises(StoreTooNewError):
+            attempt()
+        assert digests(tmp_path) == before
+    # The newer program finds what it wrote.
+    with closing(files.open_maintenance(path, key, kind, system_clock)) as store:
+        assert store.all("SELECT 1 FROM sys_migrations WHERE number = 9999") == [(1,)]
+
+
+def test_a_log_of_another_file_is_not_moved_into_the_one_it_stands_beside(tmp_path: Path) -> None:
+    """A file put back without its log's removal is told as damage, and is whole without it."""
+    kind, [ours, others] = layout.MEMBER_KIND, [tmp_path / "a.db", tmp_path / "b.db"]
+    files.create(ours, KEY, kind, system_clock, lambda _: None)
+    files.create(others, OTHER_KEY, kind, system_clock, lambda _: None)
+    log = tmp_path / "a.db-wal"
+    with closing(files.open_maintenance(others, OTHER_KEY, kind, system_clock)) as store:
+        store.all(_NEWER)
+        shutil.copy(tmp_path / "b.db-wal", log)
+    before = digests(tmp_path)
+    for _ in range(2):
+        with pytest.raises(StoreDamagedError):
+            files.open_handle(ours, KEY, kind, system_clock, reader=True)
+        assert digests(tmp_path) == before
+    for left in (log, log.with_name("a.db-shm")):
+        left.unlink()
+    files.open_handle(ours, KEY, kind, system_clock, reader=True).close()
+
+
+def test_a_start_leaves_a_newer_root_as_it_is(rig: Rig) -> None:
+    """And so does a look at it."""
+    leave(rig.settings.system_file, None, layout.SYSTEM_KIND)
+    before = digests(rig.settings.root)
+    with pytest.raises(StartError, match="newer"):
+        start.prepare(rig.settings, kdf_params=CHEAP)
+    assert digests(rig.settings.root) == before
+    found = [finding.detail for finding in inspect(rig.settings).findings]
+    assert any("newer" in detail for detail in found)
+    assert digests(rig.settings.root) == before
+
+
+def test_a_member_s_newer_file_is_left_as_it_is(rig: Rig) -> None:
+    """By their sign-in, and by a look at the root."""
+
+    async def make(room: Strongroom) -> Path:
+        made = await add(room, encrypted=False)
+        return room.settings.user_file(made.account.id)
+
+    path = rig.run(make)
+    leave(path, None, layout.MEMBER_KIND)
+    before = digests(path.parent)[str(path)], digests(path.parent)[f"{path}-wal"]
+
+    async def try_it(room: Strongroom) -> None:
+        with pytest.raises(StoreTooNewError):
+            await read_note(room, await enter(room))
+
+    rig.run(try_it)
+    assert any("newer" in finding.detail for finding in inspect(rig.settings).findings)
+    after = digests(path.parent)
+    assert (after[str(path)], after[f"{path}-wal"]) == before
