@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from app.bridge import start
 from app.clock import Millis
 from app.db.driver_errors import StoreClosedError
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
@@ -17,13 +18,15 @@ from app.runtime import events, jobs, schedules
 from app.runtime.events import Page
 from app.runtime.schedules import Definition
 from app.runtime.timing import Timing
+from app.settings import Settings
 from tests.support import forecast, post_office
 from tests.support.endpoint import NETWORKS, Endpoint, Received
 from tests.support.expected import PERIOD_MS, Facts, Known
 from tests.support.forecast import CatchUp, How, State, Watcher
 from tests.support.mortal import HOMES, KIND, Home, Ledger, Mortal, Outside
 from tests.support.moving import JobRow, Rest, Snapshot, look
-from tests.support.rig import ACTOR, Rig, enter
+from tests.support.rig import ACTOR, Rig, add, enter
+from tests.support.rooms import CHEAP
 
 CHOSEN: Final[dict[str, Any]] = {
     "job_poll_s": 0.01,
@@ -48,6 +51,24 @@ Make = Callable[[Rig, Outside, Ledger], Mortal]
 _BOUND_S: Final = 30.0
 _LOOK_S: Final = 0.004
 _PAGE: Final = 7
+
+
+def make_template(folder: Path, far: Endpoint) -> Path:
+    """A root with a member who has a webhook in either store."""
+    empty = folder / "empty"
+    empty.mkdir()
+    start.prepare(Settings.model_validate({"root": empty}), kdf_params=CHEAP)
+    rig = Rig(folder / "template", empty, **CHOSEN)
+
+    async def main() -> None:
+        async with rig.open() as room:
+            await add(room)
+            ana = await enter(room)
+            await post_office.add_webhook(room, ana, far)
+            await post_office.add_webhook(room, ana, far, "group")
+
+    asyncio.run(main())
+    return rig.settings.root
 
 
 class World:

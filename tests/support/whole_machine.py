@@ -23,7 +23,7 @@ from tests.support.whole import Make, World
 _SECOND: Final = 1_000
 _FORWARD: Final = (1, 30, 130, 310, 610, 3_600)
 _BACK: Final = (1, 90, 1_000)
-_HOWS: Final[tuple[How, ...]] = ("well", "broken", "permanent", "wait")
+_HOWS: Final[tuple[How, ...]] = ("wait", "well", "broken", "permanent", "wait")
 _MODES: Final[tuple[Mode, ...]] = ("ok", "fail", "hang")
 _CATCH_UPS: Final[tuple[CatchUp, ...]] = ("skip", "once", "all")
 _DRAINS: Final = 6
@@ -39,6 +39,7 @@ class WholeMachine(RuleBasedStateMachine):
     far: ClassVar[Endpoint]
     processes: ClassVar[int]
     make: ClassVar[Make] = Mortal
+    points: ClassVar[tuple[str, ...]] = POINTS
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,9 +67,16 @@ class WholeMachine(RuleBasedStateMachine):
     @initialize(
         hows=st.tuples(st.sampled_from(["well", "wait"]), st.sampled_from(["well", "broken"])),
         catch_ups=st.tuples(st.sampled_from(_CATCH_UPS), st.sampled_from(_CATCH_UPS)),
+        gate_is_open=st.booleans(),
     )
-    def begin(self, hows: tuple[How, How], catch_ups: tuple[CatchUp, CatchUp]) -> None:
+    def begin(
+        self,
+        hows: tuple[How, How],
+        catch_ups: tuple[CatchUp, CatchUp],
+        gate_is_open: bool,  # noqa: FBT001 - drawn
+    ) -> None:
         """A schedule in each store, and every process runs."""
+        self.world.outside.gate_is_open = gate_is_open
         self._await(self.world.begin(hows, catch_ups))
 
     def _number(self, number: int) -> int:
@@ -126,12 +134,16 @@ class WholeMachine(RuleBasedStateMachine):
         self.world.outside.gate_is_open = is_open
         self._await()
 
-    @rule(number=numbers, point=st.sampled_from(POINTS))
-    def arm(self, number: int, point: str) -> None:
-        """A process is to die where it next comes by."""
-        worker = self.world.workers[self._number(number)]
+    @rule(number=numbers, point=st.integers(0, 8), home=homes, again=st.booleans())
+    def die_at(self, number: int, point: int, home: Home, again: bool) -> None:  # noqa: FBT001 - drawn
+        """A process is to die where it next comes by, and there is something to come by for."""
+        number, world = self._number(number), self.world
+        worker = world.workers[number]
         if worker is not None:
-            worker.fuse = point
+            worker.fuse = self.points[point % len(self.points)]
+        self._await(world.enqueue(home, "well", 0, number), world.write(home, "ab", number))
+        if again:
+            self._await(world.start(number))
 
     @rule(number=numbers, in_order=st.booleans(), again=st.booleans())
     def stop(self, number: int, in_order: bool, again: bool) -> None:  # noqa: FBT001 - drawn

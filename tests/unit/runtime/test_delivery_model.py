@@ -35,7 +35,7 @@ from tests.support.owed import (
 )
 from tests.support.stores import OwnerFile, owner_file
 
-EXAMPLES: Final = chosen([12], [300])[0]
+EXAMPLES: Final = chosen([6], [300])[0]
 STEPS: Final = chosen([25], [60])[0]
 OPEN: Final = ("pending", "running", "retry", "held")
 RESULTS: Final = {"taken": TAKEN, "failed": FAILED, "unfit": UNFIT}

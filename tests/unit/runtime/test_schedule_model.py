@@ -155,5 +155,5 @@ class ScheduleMachine(RuleBasedStateMachine):
 
 TestSchedule = ScheduleMachine.TestCase
 TestSchedule.settings = settings(
-    max_examples=chosen([12], [300])[0], stateful_step_count=chosen([15], [40])[0]
+    max_examples=chosen([6], [300])[0], stateful_step_count=chosen([15], [40])[0]
 )

@@ -265,7 +265,7 @@ class JobsMachine(RuleBasedStateMachine):
 def test_jobs_are_as_their_model(template: Path) -> None:
     """Whatever two processes do, in whatever order."""
     JobsMachine.template = template
-    examples, steps = chosen([(5, 25)], [(150, 60)])[0]
+    examples, steps = chosen([(3, 25)], [(150, 60)])[0]
     run_state_machine_as_test(
         JobsMachine,
         settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None),

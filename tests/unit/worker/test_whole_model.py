@@ -5,7 +5,6 @@ nothing is lost, nothing runs twice while a lease holds, of a locked member noth
 due time is settled once, and a reader of the feed sees every place once.
 """
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +14,13 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from app import telemetry
 from app.db.driver_errors import StoreClosedError
-from tests.support import post_office
 from tests.support.endpoint import Endpoint, endpoint
 from tests.support.matrix import chosen
 from tests.support.mortal import RefusedError
-from tests.support.rig import Rig, add, enter
-from tests.support.whole import CHOSEN
+from tests.support.whole import make_template
 from tests.support.whole_machine import WholeMachine
+
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module")
@@ -32,30 +31,20 @@ def far() -> Iterator[Endpoint]:
 
 
 @pytest.fixture(scope="module")
-def peopled(template: Path, far: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def template(far: Endpoint, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A root with a member who has a webhook in either store."""
-    rig = Rig(tmp_path_factory.mktemp("peopled") / "root", template, **CHOSEN)
-
-    async def main() -> None:
-        async with rig.open() as room:
-            await add(room)
-            ana = await enter(room)
-            await post_office.add_webhook(room, ana, far)
-            await post_office.add_webhook(room, ana, far, "group")
-
-    asyncio.run(main())
-    return rig.settings.root
+    return make_template(tmp_path_factory.mktemp("whole"), far)
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_the_whole_is_as_its_model(
-    peopled: Path, far: Endpoint, processes: int, monkeypatch: pytest.MonkeyPatch
+    template: Path, far: Endpoint, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever happens, in whatever order; and no loop meets what it did not expect."""
     met: list[BaseException] = []
     monkeypatch.setattr(telemetry, "unexpected", lambda _where, error: met.append(error))
-    examples, steps = chosen([(3, 12)], [(120, 40)])[0]
-    WholeMachine.template, WholeMachine.far, WholeMachine.processes = peopled, far, processes
+    examples, steps = chosen([(3, 12)], [(40, 30)])[0]
+    WholeMachine.template, WholeMachine.far, WholeMachine.processes = template, far, processes
     run_state_machine_as_test(
         WholeMachine,
         settings=settings(max_examples=examples, stateful_step_count=steps, deadline=None),
