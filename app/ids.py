@@ -1,8 +1,9 @@
 """Identifiers: one NewType a kind, UUIDv7 for everything the program names itself."""
 
 import secrets
+import unicodedata
 import uuid
-from typing import NewType
+from typing import Final, NewType
 
 UserId = NewType("UserId", str)
 SessionId = NewType("SessionId", str)
@@ -14,6 +15,8 @@ NoteId = NewType("NoteId", str)
 ReportId = NewType("ReportId", str)
 RequestId = NewType("RequestId", str)
 
+NAME_MAX: Final = 64
+"""Characters of a username, or of a shared folder's name."""
 _RANDOM_BITS = 74
 
 
@@ -39,3 +42,16 @@ def is_uuid(text: str) -> bool:
         return str(uuid.UUID(text)) == text
     except ValueError:
         return False
+
+
+def name_key(name: str) -> str:
+    """The form in which two spellings of one name are equal: NFKC and case-folded.
+
+    Returns:
+        Any text for a name that nothing can have; no row has it.
+    """
+    if len(name) > NAME_MAX:
+        # Judged first: normalization is quadratic in a run of combining marks.
+        return name
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return unicodedata.normalize("NFKC", folded)

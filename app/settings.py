@@ -236,6 +236,10 @@ class Settings(Figures):
         """The folder of those folders; absent until there is a file."""
         return self.database / "files"
 
+    def disk_root(self, kind: str, root_id: str) -> Path:
+        """The folder of a shared folder or a project, whether or not it exists."""
+        return self.database / kind / root_id
+
     @property
     def lock_file(self) -> Path:
         """Locked exclusively by whoever serves this root; holds their process id."""

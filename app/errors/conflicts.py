@@ -89,6 +89,24 @@ class ManyMatchesError(ConflictError):
         """Numbers of the lines, from 1, where a match begins."""
 
 
+class NotVersionedError(ConflictError):
+    """Files of shared folders and projects have no versions, and cannot be purged."""
+
+    code = "not_versioned"
+
+
+class NotTextError(ConflictError):
+    """The file there is no text: larger than a note may be, not UTF-8, or no file of its own."""
+
+    code = "not_text"
+
+
+class NameTakenError(ConflictError):
+    """This name is taken."""
+
+    code = "name_taken"
+
+
 class UsernameTakenError(ConflictError):
     """This username is taken."""
 

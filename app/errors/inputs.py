@@ -33,6 +33,12 @@ class InvalidUsernameError(InvalidInputError):
     code = "invalid_username"
 
 
+class InvalidNameError(InvalidInputError):
+    """A name is 1 to 64 characters that may stand in a path; a slug is a-z, 0-9 and dashes."""
+
+    code = "invalid_name"
+
+
 class InvalidScheduleError(InvalidInputError):
     """Give a cron expression of five fields or an interval, and an IANA time zone."""
 

@@ -7,8 +7,8 @@ from app.ids import UserId
 
 RecordedAct = ActRow
 """One thing that an administrator, or the operator, did: to the account (`user`), its sessions and
-tokens (`session`), its keys (`key_slot`), or to who may read what is reported on it
-(`supervision`)."""
+tokens (`session`), its keys (`key_slot`), to who may read what is reported on it
+(`supervision`), or to what it shares (`shared_folder_member`, `project`, `project_member`)."""
 
 
 def list_after(reader: RegistryReader, user_id: UserId, seq: int, limit: int) -> list[RecordedAct]:

@@ -283,3 +283,91 @@ class FlagChangeRow(NamedTuple):
     after: str | None
     changed_by: str
     changed_at: int
+
+
+class SharedFolderRow(NamedTuple):
+    """One folder of the group on the disk."""
+
+    id: str
+    folder_name: str
+    folder_key: str
+    description: str
+    created_at: int
+    updated_at: int
+    version: int
+
+
+class JoinedFolderRow(NamedTuple):
+    """One such folder, as somebody sees it who is in it."""
+
+    id: str
+    folder_name: str
+    folder_key: str
+    description: str
+    can_write: int
+
+
+class ProjectRow(NamedTuple):
+    """One project, as somebody sees it who is in it."""
+
+    id: str
+    owner_user_id: UserId
+    owner: str
+    owner_key: str
+    name: str
+    slug: str
+    description: str
+    run_context: str
+    """JSON."""
+    created_at: int
+    updated_at: int
+    version: int
+    can_write: int
+
+
+class RootMemberRow(NamedTuple):
+    """One who is in a shared folder or a project."""
+
+    user_id: UserId
+    username: str
+    can_write: int
+    created_at: int
+
+
+class DiskRootRow(NamedTuple):
+    """Where a folder lies on the disk."""
+
+    id: str
+    kind: str
+    """`shared` or `projects`."""
+
+
+class JoinedRootRow(NamedTuple):
+    """One folder on the disk, for somebody who is in it."""
+
+    id: str
+    kind: str
+    """`shared` or `projects`."""
+    place: str
+    """What follows the kind in its paths."""
+    owner_user_id: UserId | None
+    """None: the group's."""
+    can_write: int
+
+
+class DiskFileRow(NamedTuple):
+    """The last write to a path of such a folder."""
+
+    content_version: int | None
+    author: str
+    created_at: int
+    updated_at: int
+
+
+class PendingFileRow(NamedTuple):
+    """A write that is decided, and not yet done on the disk."""
+
+    root_id: str
+    path_digest: str
+    pending: str
+    """JSON."""

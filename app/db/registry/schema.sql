@@ -193,6 +193,80 @@ CREATE TABLE flag_changes (
 
 CREATE INDEX flag_changes_of ON flag_changes (name, changed_at);
 
+CREATE TABLE shared_folders (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7; also the name of its folder on the disk
+  folder_name TEXT NOT NULL,      -- as its maker writes it; the second part of its paths
+  folder_key TEXT NOT NULL UNIQUE, -- NFKC and case-folded as of its making
+  description TEXT NOT NULL DEFAULT '', -- shown to people and agents
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1 -- guards every update
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE shared_folder_members (
+  folder_id TEXT NOT NULL REFERENCES shared_folders (id) ON DELETE CASCADE, -- where
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE, -- who
+  can_write INTEGER NOT NULL CHECK (can_write IN (0, 1)), -- 0: reads alone
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (folder_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX shared_folder_members_user ON shared_folder_members (user_id);
+
+CREATE TABLE projects (
+  id TEXT NOT NULL PRIMARY KEY,   -- UUIDv7; also the name of its folder on the disk
+  owner_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE, -- who alone deletes it
+  name TEXT NOT NULL,             -- shown to people and agents
+  slug TEXT NOT NULL,             -- the third part of its paths; never changes
+  description TEXT NOT NULL DEFAULT '', -- shown to people and agents
+  run_context TEXT NOT NULL DEFAULT '{}' CHECK (json_valid(run_context)), -- for agents' runs
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1, -- guards every update
+  UNIQUE (owner_user_id, slug)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE project_members (
+  project_id TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE, -- where
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE, -- who
+  can_write INTEGER NOT NULL CHECK (can_write IN (0, 1)), -- 0: reads alone
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (project_id, user_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX project_members_user ON project_members (user_id);
+
+CREATE TABLE disk_files (
+  root_id TEXT NOT NULL,          -- bare: of a shared folder or of a project
+  path_digest TEXT NOT NULL,      -- SHA-256, hex, of the path inside the folder
+  action TEXT NOT NULL CHECK (action IN ('put', 'append', 'edit', 'move', 'delete')), -- what it was
+  size_bytes INTEGER,             -- UTF-8; NULL: nothing stands there, or a folder
+  content_version INTEGER,        -- 53 bits of the text's SHA-256; NULL: likewise
+  author TEXT NOT NULL,           -- bare: user id, or user id/agent id
+  pending TEXT CHECK (pending IS NULL OR json_valid(pending)), -- NULL: it is done on the disk
+  created_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,    -- unix milliseconds UTC
+  PRIMARY KEY (root_id, path_digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX disk_files_pending ON disk_files (root_id) WHERE pending IS NOT NULL;
+
+CREATE TABLE removed_roots (
+  root_id TEXT NOT NULL PRIMARY KEY, -- bare: of what is there no more
+  kind TEXT NOT NULL CHECK (kind IN ('shared', 'projects')), -- where its folder lies
+  removed_at INTEGER NOT NULL     -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER shared_folders_removed AFTER DELETE ON shared_folders BEGIN
+  DELETE FROM disk_files WHERE root_id = OLD.id;
+  INSERT INTO removed_roots (root_id, kind, removed_at) VALUES (OLD.id, 'shared', sys_now_ms());
+END;
+
+CREATE TRIGGER projects_removed AFTER DELETE ON projects BEGIN
+  DELETE FROM disk_files WHERE root_id = OLD.id;
+  INSERT INTO removed_roots (root_id, kind, removed_at) VALUES (OLD.id, 'projects', sys_now_ms());
+END;
+
 CREATE TRIGGER sys_track_users_insert AFTER INSERT ON users BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'insert', 'user.created', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', NULL, NEW.username, NULL, NEW.display_name, NULL, NEW.role_id, NULL, NEW.encrypted, NULL, NEW.kdf_params, NULL, NEW.dek_id, NULL, NEW.password_is_temporary, NULL, NEW.active, NULL, NEW.quota_bytes, NULL, NEW.locale, NULL, NEW.birthdate, NULL, NEW.sex, NULL, octet_length(NEW.notes), NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]'), NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]')), sys_now_ms(), sys_new_salt(), NEW.id); END;
 
 CREATE TRIGGER sys_track_users_update AFTER UPDATE ON users WHEN OLD.username IS NOT NEW.username OR OLD.display_name IS NOT NEW.display_name OR OLD.role_id IS NOT NEW.role_id OR OLD.encrypted IS NOT NEW.encrypted OR OLD.kdf_params IS NOT NEW.kdf_params OR OLD.dek_id IS NOT NEW.dek_id OR OLD.password_is_temporary IS NOT NEW.password_is_temporary OR OLD.active IS NOT NEW.active OR OLD.quota_bytes IS NOT NEW.quota_bytes OR OLD.locale IS NOT NEW.locale OR OLD.birthdate IS NOT NEW.birthdate OR OLD.sex IS NOT NEW.sex OR OLD.notes IS NOT NEW.notes OR OLD.database_password IS NOT NEW.database_password OR OLD.password_hash IS NOT NEW.password_hash BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'update', 'user.updated', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', OLD.username, NEW.username, OLD.display_name, NEW.display_name, OLD.role_id, NEW.role_id, OLD.encrypted, NEW.encrypted, OLD.kdf_params, NEW.kdf_params, OLD.dek_id, NEW.dek_id, OLD.password_is_temporary, NEW.password_is_temporary, OLD.active, NEW.active, OLD.quota_bytes, NEW.quota_bytes, OLD.locale, NEW.locale, OLD.birthdate, NEW.birthdate, OLD.sex, NEW.sex, iif(OLD.notes IS NEW.notes, NULL, octet_length(OLD.notes)), iif(OLD.notes IS NEW.notes, NULL, octet_length(NEW.notes)), iif(OLD.database_password IS NEW.database_password, NULL, iif(OLD.database_password IS NULL, NULL, '[redacted]')), iif(OLD.database_password IS NEW.database_password, NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(OLD.password_hash IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]'))), sys_now_ms(), sys_new_salt(), NEW.id); END;
@@ -246,6 +320,36 @@ CREATE TRIGGER sys_track_flags_insert AFTER INSERT ON flags BEGIN INSERT INTO sy
 CREATE TRIGGER sys_track_flags_update AFTER UPDATE ON flags WHEN OLD.value IS NOT NEW.value BEGIN INSERT INTO sys_changes VALUES ('flag', NEW.name, 'update', 'flag.updated', 'admins', json_object('name', NEW.name, 'value', NEW.value), sys_changed_fields('value', '', OLD.value, NEW.value), sys_now_ms(), sys_new_salt(), NULL); END;
 
 CREATE TRIGGER sys_track_flags_delete AFTER DELETE ON flags BEGIN INSERT INTO sys_changes VALUES ('flag', OLD.name, 'delete', 'flag.deleted', 'admins', json_object('name', OLD.name, 'value', OLD.value), sys_changed_fields('value', '', OLD.value, NULL), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_shared_folders_insert AFTER INSERT ON shared_folders BEGIN INSERT INTO sys_changes VALUES ('shared_folder', NEW.id, 'insert', 'shared_folder.created', 'admins', json_object('folder_name', NEW.folder_name), sys_changed_fields('folder_name,description', '', NULL, NEW.folder_name, NULL, NEW.description), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_shared_folders_update AFTER UPDATE ON shared_folders WHEN OLD.folder_name IS NOT NEW.folder_name OR OLD.description IS NOT NEW.description BEGIN INSERT INTO sys_changes VALUES ('shared_folder', NEW.id, 'update', 'shared_folder.updated', 'admins', json_object('folder_name', NEW.folder_name), sys_changed_fields('folder_name,description', '', OLD.folder_name, NEW.folder_name, OLD.description, NEW.description), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_shared_folders_delete AFTER DELETE ON shared_folders BEGIN INSERT INTO sys_changes VALUES ('shared_folder', OLD.id, 'delete', 'shared_folder.deleted', 'admins', json_object('folder_name', OLD.folder_name), sys_changed_fields('folder_name,description', '', OLD.folder_name, NULL, OLD.description, NULL), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_shared_folder_members_insert AFTER INSERT ON shared_folder_members BEGIN INSERT INTO sys_changes VALUES ('shared_folder_member', NEW.folder_id || ':' || NEW.user_id, 'insert', 'shared_folder_member.created', 'admins', json_object('folder_id', NEW.folder_id, 'user_id', NEW.user_id, 'can_write', NEW.can_write), sys_changed_fields('folder_id,user_id,can_write', '', NULL, NEW.folder_id, NULL, NEW.user_id, NULL, NEW.can_write), sys_now_ms(), sys_new_salt(), NEW.user_id); END;
+
+CREATE TRIGGER sys_track_shared_folder_members_update AFTER UPDATE ON shared_folder_members WHEN OLD.folder_id IS NOT NEW.folder_id OR OLD.user_id IS NOT NEW.user_id OR OLD.can_write IS NOT NEW.can_write BEGIN INSERT INTO sys_changes VALUES ('shared_folder_member', NEW.folder_id || ':' || NEW.user_id, 'update', 'shared_folder_member.updated', 'admins', json_object('folder_id', NEW.folder_id, 'user_id', NEW.user_id, 'can_write', NEW.can_write), sys_changed_fields('folder_id,user_id,can_write', '', OLD.folder_id, NEW.folder_id, OLD.user_id, NEW.user_id, OLD.can_write, NEW.can_write), sys_now_ms(), sys_new_salt(), NEW.user_id); END;
+
+CREATE TRIGGER sys_track_shared_folder_members_delete AFTER DELETE ON shared_folder_members BEGIN INSERT INTO sys_changes VALUES ('shared_folder_member', OLD.folder_id || ':' || OLD.user_id, 'delete', 'shared_folder_member.deleted', 'admins', json_object('folder_id', OLD.folder_id, 'user_id', OLD.user_id, 'can_write', OLD.can_write), sys_changed_fields('folder_id,user_id,can_write', '', OLD.folder_id, NULL, OLD.user_id, NULL, OLD.can_write, NULL), sys_now_ms(), sys_new_salt(), OLD.user_id); END;
+
+CREATE TRIGGER sys_track_projects_insert AFTER INSERT ON projects BEGIN INSERT INTO sys_changes VALUES ('project', NEW.id, 'insert', 'project.created', 'admins', json_object('owner_user_id', NEW.owner_user_id), sys_changed_fields('owner_user_id', 'name,slug,description,run_context', NULL, NEW.owner_user_id, NULL, octet_length(NEW.name), NULL, octet_length(NEW.slug), NULL, octet_length(NEW.description), NULL, octet_length(NEW.run_context)), sys_now_ms(), sys_new_salt(), NEW.owner_user_id); END;
+
+CREATE TRIGGER sys_track_projects_update AFTER UPDATE ON projects WHEN OLD.owner_user_id IS NOT NEW.owner_user_id OR OLD.name IS NOT NEW.name OR OLD.slug IS NOT NEW.slug OR OLD.description IS NOT NEW.description OR OLD.run_context IS NOT NEW.run_context BEGIN INSERT INTO sys_changes VALUES ('project', NEW.id, 'update', 'project.updated', 'admins', json_object('owner_user_id', NEW.owner_user_id), sys_changed_fields('owner_user_id', 'name,slug,description,run_context', OLD.owner_user_id, NEW.owner_user_id, iif(OLD.name IS NEW.name, NULL, octet_length(OLD.name)), iif(OLD.name IS NEW.name, NULL, octet_length(NEW.name)), iif(OLD.slug IS NEW.slug, NULL, octet_length(OLD.slug)), iif(OLD.slug IS NEW.slug, NULL, octet_length(NEW.slug)), iif(OLD.description IS NEW.description, NULL, octet_length(OLD.description)), iif(OLD.description IS NEW.description, NULL, octet_length(NEW.description)), iif(OLD.run_context IS NEW.run_context, NULL, octet_length(OLD.run_context)), iif(OLD.run_context IS NEW.run_context, NULL, octet_length(NEW.run_context))), sys_now_ms(), sys_new_salt(), NEW.owner_user_id); END;
+
+CREATE TRIGGER sys_track_projects_delete AFTER DELETE ON projects BEGIN INSERT INTO sys_changes VALUES ('project', OLD.id, 'delete', 'project.deleted', 'admins', json_object('owner_user_id', OLD.owner_user_id), sys_changed_fields('owner_user_id', 'name,slug,description,run_context', OLD.owner_user_id, NULL, octet_length(OLD.name), NULL, octet_length(OLD.slug), NULL, octet_length(OLD.description), NULL, octet_length(OLD.run_context), NULL), sys_now_ms(), sys_new_salt(), OLD.owner_user_id); END;
+
+CREATE TRIGGER sys_track_project_members_insert AFTER INSERT ON project_members BEGIN INSERT INTO sys_changes VALUES ('project_member', NEW.project_id || ':' || NEW.user_id, 'insert', 'project_member.created', 'admins', json_object('project_id', NEW.project_id, 'user_id', NEW.user_id, 'can_write', NEW.can_write), sys_changed_fields('project_id,user_id,can_write', '', NULL, NEW.project_id, NULL, NEW.user_id, NULL, NEW.can_write), sys_now_ms(), sys_new_salt(), NEW.user_id); END;
+
+CREATE TRIGGER sys_track_project_members_update AFTER UPDATE ON project_members WHEN OLD.project_id IS NOT NEW.project_id OR OLD.user_id IS NOT NEW.user_id OR OLD.can_write IS NOT NEW.can_write BEGIN INSERT INTO sys_changes VALUES ('project_member', NEW.project_id || ':' || NEW.user_id, 'update', 'project_member.updated', 'admins', json_object('project_id', NEW.project_id, 'user_id', NEW.user_id, 'can_write', NEW.can_write), sys_changed_fields('project_id,user_id,can_write', '', OLD.project_id, NEW.project_id, OLD.user_id, NEW.user_id, OLD.can_write, NEW.can_write), sys_now_ms(), sys_new_salt(), NEW.user_id); END;
+
+CREATE TRIGGER sys_track_project_members_delete AFTER DELETE ON project_members BEGIN INSERT INTO sys_changes VALUES ('project_member', OLD.project_id || ':' || OLD.user_id, 'delete', 'project_member.deleted', 'admins', json_object('project_id', OLD.project_id, 'user_id', OLD.user_id, 'can_write', OLD.can_write), sys_changed_fields('project_id,user_id,can_write', '', OLD.project_id, NULL, OLD.user_id, NULL, OLD.can_write, NULL), sys_now_ms(), sys_new_salt(), OLD.user_id); END;
+
+CREATE TRIGGER sys_track_disk_files_insert AFTER INSERT ON disk_files BEGIN INSERT INTO sys_changes VALUES ('disk_file', NEW.root_id || ':' || NEW.path_digest, 'insert', 'disk_file.created', 'admins', json_object('root_id', NEW.root_id, 'action', NEW.action, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('root_id,action,size_bytes,author,updated_at', '', NULL, NEW.root_id, NULL, NEW.action, NULL, NEW.size_bytes, NULL, NEW.author, NULL, NEW.updated_at), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_disk_files_update AFTER UPDATE ON disk_files WHEN OLD.root_id IS NOT NEW.root_id OR OLD.action IS NOT NEW.action OR OLD.size_bytes IS NOT NEW.size_bytes OR OLD.author IS NOT NEW.author OR OLD.updated_at IS NOT NEW.updated_at BEGIN INSERT INTO sys_changes VALUES ('disk_file', NEW.root_id || ':' || NEW.path_digest, 'update', 'disk_file.updated', 'admins', json_object('root_id', NEW.root_id, 'action', NEW.action, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('root_id,action,size_bytes,author,updated_at', '', OLD.root_id, NEW.root_id, OLD.action, NEW.action, OLD.size_bytes, NEW.size_bytes, OLD.author, NEW.author, OLD.updated_at, NEW.updated_at), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_disk_files_delete AFTER DELETE ON disk_files BEGIN INSERT INTO sys_changes VALUES ('disk_file', OLD.root_id || ':' || OLD.path_digest, 'delete', 'disk_file.deleted', 'admins', json_object('root_id', OLD.root_id, 'action', OLD.action, 'size_bytes', OLD.size_bytes, 'author', OLD.author), sys_changed_fields('root_id,action,size_bytes,author,updated_at', '', OLD.root_id, NULL, OLD.action, NULL, OLD.size_bytes, NULL, OLD.author, NULL, OLD.updated_at, NULL), sys_now_ms(), sys_new_salt(), NULL); END;
 
 CREATE TRIGGER sys_track_config_insert AFTER INSERT ON config BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'insert', 'config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', NULL, NEW.value), sys_now_ms(), sys_new_salt(), NULL); END;
 

@@ -82,5 +82,44 @@ TRACKED = (
     Tracked(
         table="flags", entity="flag", key=("name",), fields=("value",), payload=("name", "value")
     ),
+    Tracked(
+        table="shared_folders",
+        entity="shared_folder",
+        key=("id",),
+        fields=("folder_name", "description"),
+        payload=("folder_name",),
+    ),
+    Tracked(
+        table="shared_folder_members",
+        entity="shared_folder_member",
+        key=("folder_id", "user_id"),
+        fields=("folder_id", "user_id", "can_write"),
+        payload=("folder_id", "user_id", "can_write"),
+        member="user_id",
+    ),
+    Tracked(
+        table="projects",
+        entity="project",
+        key=("id",),
+        fields=("owner_user_id",),
+        content=("name", "slug", "description", "run_context"),
+        payload=("owner_user_id",),
+        member="owner_user_id",
+    ),
+    Tracked(
+        table="project_members",
+        entity="project_member",
+        key=("project_id", "user_id"),
+        fields=("project_id", "user_id", "can_write"),
+        payload=("project_id", "user_id", "can_write"),
+        member="user_id",
+    ),
+    Tracked(
+        table="disk_files",
+        entity="disk_file",
+        key=("root_id", "path_digest"),
+        fields=("root_id", "action", "size_bytes", "author", "updated_at"),
+        payload=("root_id", "action", "size_bytes", "author"),
+    ),
     Tracked(table="config", entity="config", key=("key",), fields=("value",), payload=("key",)),
 )

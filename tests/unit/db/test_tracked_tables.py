@@ -136,6 +136,8 @@ OF_NOBODY: Final = {
     "tool_permission_groups": "as roles",
     "invitations": "whom it will make a member is not known",
     "flags": "of the whole instance",
+    "shared_folders": "of the group",
+    "disk_files": "of whoever is in the folder",
     "config": "of the whole instance",
 }
 """Tables of the registry whose changes concern no one member, and why."""
