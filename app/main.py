@@ -14,10 +14,10 @@ from app.bridge.strongroom import Reach, reach_nothing
 from app.clock import Clock, system_clock
 from app.crypto.kdf import KdfParams
 from app.settings import Settings
-from app.web import errors
+from app.web import errors, mcp
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
-from app.web.owner import blobs, contexts, file_versions, file_writes, files, reports, search
+from app.web.owner import blobs, contexts, file_versions, file_writes, files, reports, search, tools
 from app.web.registry import admin, flags, fleet, joining, me, operations, session
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
@@ -31,6 +31,8 @@ ROUTERS = (
     files.router,
     file_writes.router,
     search.router,
+    tools.router,
+    mcp.router,
     contexts.router,
     file_versions.router,
     session.router,
@@ -114,7 +116,11 @@ def create_app(  # noqa: PLR0913 - each is one seam
         app,
         hot,
         json_bytes_max=settings.json_bytes_max,
-        body_limits=files.body_limits(settings),
+        body_limits={
+            **files.body_limits(settings),
+            **tools.body_limits(settings),
+            **mcp.body_limits(settings),
+        },
         limits_below=blobs.limits_below(settings),
         host=urlsplit(settings.public_url).netloc if settings.public_url else None,
     )

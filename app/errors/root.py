@@ -43,7 +43,7 @@ A class's docstring is the sentence shown to a person; `code` is stable and mean
 for programs. No error carries what was sent, a path of the box, or a secret.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from typing_extensions import override
 
@@ -52,6 +52,23 @@ class StrongroomError(Exception):
     """Something went wrong."""
 
     code: ClassVar[str] = "internal_error"
+    advice: str = ""
+    """What to do instead, for the caller alone, where more is known than the class says: it may
+    name their own paths, and so is no part of what the error prints as. No text of theirs."""
+
+    def advised(self, advice: str) -> Self:
+        """Say what to do instead.
+
+        Returns:
+            The same error.
+        """
+        self.advice = advice
+        return self
+
+    @property
+    def sentence(self) -> str:
+        """What its caller is told."""
+        return self.advice or str(self)
 
     @override
     def __str__(self) -> str:

@@ -57,6 +57,8 @@ class Written(NamedTuple):
     """The note as it stands now."""
     created: bool
     """Whether it is new."""
+    replaced_version: int | None = None
+    """The version that it took the place of; None when it is new, or nothing was changed."""
 
 
 def find_note(reader: OwnerReader, key: str) -> NoteRow | None:
@@ -148,7 +150,7 @@ def append_note(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the c
         )
     )
     keep_append(tx, note, present.version)
-    return Written(note, created=False)
+    return Written(note, created=False, replaced_version=present.version)
 
 
 def edit_note(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
@@ -277,7 +279,8 @@ def _write(  # noqa: PLR0913, PLR0917 - one write's facts
         )
     note = only_row(rows)
     keep_text(tx, note, origin.via)
-    return Written(note, created=present is None)
+    replaced = None if present is None else present.version
+    return Written(note, created=present is None, replaced_version=replaced)
 
 
 def _require_size(size_bytes: int, size_max: int) -> None:

@@ -176,7 +176,7 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
         more |= {"limit": error.limit, "limit_max": error.limit_max, "left": error.left}
     if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1
         headers["WWW-Authenticate"] = "Bearer"
-    return problem(status, error.code, str(error), request_id, headers=headers, **more)
+    return problem(status, error.code, error.sentence, request_id, headers=headers, **more)
 
 
 def _headers_of(error: StrongroomError) -> dict[str, str]:
@@ -232,7 +232,7 @@ _MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
-_MAPS: Final = frozenset({"metadata", "values"})
+_MAPS: Final = frozenset({"metadata", "params", "values"})
 """Fields whose names inside are the client's."""
 
 

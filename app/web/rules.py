@@ -37,6 +37,8 @@ _PERSON_SECRET: Final = Rule(repeats="refused")
 _READ: Final = Rule(scope="memory:read", repeats="unneeded")
 _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
+_MCP: Final = Rule(scope="", repeats="refused")
+"""Each tool asks for its own scope; what it answers is an envelope that is never kept."""
 _READ_REPORTS: Final = Rule(scope="reports:read")
 _WRITE_REPORTS: Final = Rule(scope="reports:write")
 _JOBS: Final = Rule(scope="jobs:work")
@@ -102,6 +104,23 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/file/diff": _READ,
     "GET /api/search": _READ,
     "POST /api/search": _READ,
+    "GET /api/tools": ANYBODY,
+    "POST /api/tools/read_file": _READ,
+    "POST /api/tools/write_file": _WRITE,
+    "POST /api/tools/append_file": _WRITE,
+    "POST /api/tools/edit_file": _WRITE,
+    "POST /api/tools/insert_at_line": _WRITE,
+    "POST /api/tools/replace_lines": _WRITE,
+    "POST /api/tools/list_files": _READ,
+    "POST /api/tools/search_file": _READ,
+    "POST /api/tools/memory_search": _READ,
+    "POST /api/tools/view": _READ,
+    "POST /api/tools/create": _WRITE,
+    "POST /api/tools/str_replace": _WRITE,
+    "POST /api/tools/insert": _WRITE,
+    "POST /api/tools/delete": _WRITE,
+    "POST /api/tools/rename": _WRITE,
+    "POST /mcp": _MCP,
     "GET /api/context": _READ,
     "POST /api/context": _READ,
     "POST /api/prompt/render": _READ,

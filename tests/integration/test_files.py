@@ -57,7 +57,9 @@ def test_a_note_is_made_replaced_and_read(root: str, me: Client) -> None:
         "author",
         "created_at",
         "updated_at",
+        "replaced_version",
     }
+    assert first.json()["replaced_version"] is None
     assert first.json()["author"] == me.user_id
     second = me.put(path, "t\u00fco")
     assert second.status_code == 200
@@ -68,7 +70,9 @@ def test_a_note_is_made_replaced_and_read(root: str, me: Client) -> None:
     read = me.service.client.get(
         "/api/file", params={"path": path}, headers=me.headers | {"Accept": "application/json"}
     )
-    assert read.json() == {**second.json(), "content": "t\u00fco"}
+    assert second.json()["replaced_version"] == first.json()["version"]
+    facts = {name: value for name, value in second.json().items() if name != "replaced_version"}
+    assert read.json() == {**facts, "content": "t\u00fco"}
 
 
 @pytest.mark.parametrize(

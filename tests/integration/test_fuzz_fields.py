@@ -12,8 +12,10 @@ from app.bridge import layout
 from app.clock import system_clock
 from app.db import files
 from app.settings import Settings
+from app.web import mcp
 from app.web.errors import CODES
-from app.web.owner.files import body_limits
+from app.web.owner import files as notes
+from app.web.owner import tools
 from tests.support import outside
 from tests.support.descriptions import DESCRIPTION
 from tests.support.people import People, people_on
@@ -88,6 +90,41 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
         "limit": 1,
     },
     "POST /api/search": {"q": "x", "scope": "all", "limit": 1},
+    "POST /api/tools/read_file": {
+        **NOTE,
+        "first_line": 1,
+        "last_line": 2,
+        "numbered": True,
+    },
+    "POST /api/tools/write_file": {**NOTE, "content": "x", "if_version": 1},
+    "POST /api/tools/append_file": {**NOTE, "content": "x", "if_version": 1},
+    "POST /api/tools/edit_file": {**NOTE, "old_text": "a", "new_text": "b", "if_version": 1},
+    "POST /api/tools/insert_at_line": {**NOTE, "line": 1, "text": "x", "if_version": 1},
+    "POST /api/tools/replace_lines": {
+        **NOTE,
+        "first_line": 1,
+        "last_line": 1,
+        "text": "x",
+        "if_version": 1,
+    },
+    "POST /api/tools/list_files": {"path": "user-memory", "depth": 1},
+    "POST /api/tools/search_file": {**NOTE, "query": "a"},
+    "POST /api/tools/memory_search": {"query": "x", "scope": "all", "limit": 1},
+    "POST /api/tools/view": {"path": "/memories/fuzzed.md", "view_range": [1, 2]},
+    "POST /api/tools/create": {"path": "/memories/fuzzed.md", "file_text": "x"},
+    "POST /api/tools/str_replace": {
+        "path": "/memories/fuzzed.md",
+        "old_str": "absent",
+        "new_str": "b",
+    },
+    "POST /api/tools/insert": {
+        "path": "/memories/fuzzed.md",
+        "insert_line": 1,
+        "insert_text": "x",
+    },
+    "POST /api/tools/delete": {"path": "/memories/absent.md"},
+    "POST /api/tools/rename": {"old_path": "/memories/absent.md", "new_path": "/memories/x.md"},
+    "POST /mcp": {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": 1}},
     "POST /api/context": {"inject": ["user-memory/n.md"]},
     "POST /api/prompt/render": {"template": "<!-- X -->", "values": {"X": "x"}},
     "POST /api/reports": {
@@ -167,7 +204,11 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
 """A body for each call that has one, with every field it takes, so that one at a time is spoilt."""
 
 DEFAULTS: Final = Settings()
-LIMITS: Final = body_limits(DEFAULTS)
+LIMITS: Final = {
+    **notes.body_limits(DEFAULTS),
+    **tools.body_limits(DEFAULTS),
+    **mcp.body_limits(DEFAULTS),
+}
 JSON_BYTES_MAX: Final = DEFAULTS.json_bytes_max
 JUDGED_FIRST: Final = {"POST /api/setup", "POST /api/invitations/accept"}
 """Their tokens are judged before any field: see the tests of conventions."""

@@ -166,6 +166,40 @@ def _notes(sender: Sender) -> None:
     sender.send("POST /api/prompt/render", 422, json=filled)
 
 
+def _tools(sender: Sender) -> None:
+    """Every tool on a note of its own, in every field."""
+
+    def send(tool: str, **given: object) -> None:
+        sender.send(f"POST /api/tools/{tool}", 200, json=given)
+
+    name, line = f"{sender.mark('name')}.md", sender.mark("line")
+    at = {"path": f"user-memory/{name}"}
+    send("write_file", **at, content=line)
+    send("append_file", **at, content=sender.mark("append"))
+    send("edit_file", **at, old_text=line, new_text=sender.mark("edit"))
+    send("insert_at_line", **at, line=1, text=sender.mark("insert"))
+    send("replace_lines", **at, first_line=1, last_line=1, text=sender.mark("replace"))
+    send("read_file", **at)
+    lost = {"path": f"user-memory/{sender.mark('folder')}"}
+    sender.send("POST /api/tools/list_files", 404, json=lost)
+    send("search_file", **at, query=sender.mark("query"))
+    send("memory_search", query=sender.mark("query"))
+    at = {"path": f"/memories/{sender.mark('made')}/{name}"}
+    send("create", **at, file_text=line)
+    send("view", **at)
+    send("str_replace", **at, old_str=line, new_str=sender.mark("replace"))
+    send("insert", **at, insert_line=1, insert_text=sender.mark("insert"))
+    moved = f"/memories/{sender.mark('moved')}.md"
+    send("rename", old_path=at["path"], new_path=moved)
+    send("delete", path=moved)
+    message = {"jsonrpc": "2.0", "id": sender.mark("id"), "method": sender.mark("method")}
+    params: dict[str, Any] = {sender.mark("name"): sender.mark("value")}
+    sender.send("POST /mcp", 200, json={**message, "params": params})
+    params = {"name": "view", "arguments": {"path": moved}}
+    message["method"] = "tools/call"
+    sender.send("POST /mcp", 200, json={**message, "params": params})
+
+
 def _events(sender: Sender) -> None:
     """The member's own log, by types of their making; then pruned."""
     kind = f"{sender.mark('type').lower()}.*"
@@ -359,6 +393,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     user_id = sender.marks.senders[-1]
     sender.is_keyed = True
     _notes(sender)
+    _tools(sender)
     _events(sender)
     _webhooks(sender)
     _jobs(sender)

@@ -6,6 +6,7 @@ from app.clock import system_clock
 from app.ids import new_uuid7
 from tests.support.repeats import (
     TEXT,
+    Build,
     Cases,
     Group,
     Request,
@@ -108,6 +109,50 @@ def _remove_blob(group: Group) -> Request:
     return Request(group.plain, "DELETE", made.path)
 
 
+def _with_tool(tool: str, *, under_memories: bool = False, **given: object) -> Build:
+    """A tool used on a note that is there; its `path` is as the tool knows it."""
+
+    def build(group: Group) -> Request:
+        path = note(group.plain)
+        shown = path.replace("user-memory", "/memories") if under_memories else path
+        return post(group, f"/api/tools/{tool}", {"path": shown, **given})
+
+    return build
+
+
+def _create(group: Group) -> Request:
+    body = {"path": f"/memories/made-{number()}.md", "file_text": TEXT}
+    return post(group, "/api/tools/create", body)
+
+
+def _rename(group: Group) -> Request:
+    old = note(group.plain).replace("user-memory", "/memories")
+    body = {"old_path": old, "new_path": f"/memories/renamed-{number()}.md"}
+    return post(group, "/api/tools/rename", body)
+
+
+_TOOLS: Final[Cases] = (
+    ("POST /api/tools/write_file", _with_tool("write_file", content="new")),
+    ("POST /api/tools/append_file", _with_tool("append_file", content="new")),
+    ("POST /api/tools/edit_file", _with_tool("edit_file", old_text="one", new_text="1")),
+    ("POST /api/tools/insert_at_line", _with_tool("insert_at_line", line=1, text="new")),
+    (
+        "POST /api/tools/replace_lines",
+        _with_tool("replace_lines", first_line=1, last_line=2, text="new"),
+    ),
+    ("POST /api/tools/create", _create),
+    (
+        "POST /api/tools/str_replace",
+        _with_tool("str_replace", under_memories=True, old_str="one", new_str="1"),
+    ),
+    (
+        "POST /api/tools/insert",
+        _with_tool("insert", under_memories=True, insert_line=0, insert_text="new"),
+    ),
+    ("POST /api/tools/delete", _with_tool("delete", under_memories=True)),
+    ("POST /api/tools/rename", _rename),
+)
+
 CASES: Final[Cases] = (
     ("PUT /api/file", _put),
     ("PUT /api/file", _put_shared),
@@ -127,4 +172,5 @@ CASES: Final[Cases] = (
     ("PUT /api/blobs/{blob_id}", _blob),
     ("POST /api/blobs/{blob_id}/place", _place_blob),
     ("DELETE /api/blobs/{blob_id}", _remove_blob),
+    *_TOOLS,
 )

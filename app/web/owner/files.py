@@ -29,10 +29,15 @@ _NOTE: Final[dict[int | str, dict[str, Any]]] = {
 
 def body_limits(settings: Settings) -> dict[str, int]:
     """Most bytes of a body by exact path, where it is not the common limit."""
-    escaped = _ESCAPED_MAX * settings.note_bytes_max + settings.json_bytes_max
     return dict.fromkeys(
-        ("/api/file", "/api/file/append", "/api/file/write", "/api/file/edit"), escaped
+        ("/api/file", "/api/file/append", "/api/file/write", "/api/file/edit"),
+        escaped_note_bytes(settings),
     )
+
+
+def escaped_note_bytes(settings: Settings) -> int:
+    """Most bytes of a body that carries a note's text as JSON."""
+    return _ESCAPED_MAX * settings.note_bytes_max + settings.json_bytes_max
 
 
 async def _read(ask: Ask, path: str) -> Response:

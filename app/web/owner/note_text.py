@@ -57,7 +57,7 @@ def note_response(request: Request, path: str, note: Note) -> Response:
 def written_response(path: str, written: Written) -> JSONResponse:
     """The outcome of a write, without the text."""
     return JSONResponse(
-        written_json(path, written.note),
+        {**written_json(path, written.note), "replaced_version": written.replaced_version},
         status_code=201 if written.created else 200,
         headers={"ETag": etag(written.note.version)},
     )

@@ -1,0 +1,1 @@
+"""What agents are given to work with: one table of functions, whatever surface calls them."""
