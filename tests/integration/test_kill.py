@@ -108,21 +108,6 @@ LONG: Final = [
     *_cases(Erasure, ERASURE, encrypted=False),
     *_cases(Upload, UPLOAD, encrypted=False),
 ]
-_TURNS: Final = {
-    "sign_up.filling",
-    "sign_up.file_made",
-    "password.written",
-    "rotate.recorded",
-    "rotate.exchanged",
-    "rotate.switched",
-    "recovery.done",
-    "erase.taken",
-    "erase.begun",
-    "erase.file_removed",
-    "blob.arrived",
-}
-SHORT: Final = [case for case in EACH if case.point in _TURNS]
-"""Those on either side of where undoing turns into finishing, of each operation."""
 NUMBERS: Final = itertools.count()
 
 
@@ -152,7 +137,7 @@ def _begin(admin: Client, case: Case) -> Operation:
     return operation
 
 
-@pytest.mark.parametrize("case", chosen(SHORT, LONG), ids=str)
+@pytest.mark.parametrize("case", chosen(EACH, LONG), ids=str)
 def test_after_a_power_cut_the_next_start_leaves_nothing_half_made(
     admin: Client, case: Case
 ) -> None:
