@@ -13,7 +13,6 @@ RoleId = NewType("RoleId", str)
 InvitationId = NewType("InvitationId", str)
 NoteId = NewType("NoteId", str)
 ReportId = NewType("ReportId", str)
-RequestId = NewType("RequestId", str)
 
 NAME_MAX: Final = 64
 """Characters of a username, or of a shared folder's name."""

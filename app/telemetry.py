@@ -190,11 +190,6 @@ def request_failed(route: str, code: str, request_id: str | None) -> None:
     _write(logging.ERROR, "request_failed", route=route, code=code, request_id=request_id or "")
 
 
-def loop_lagged(lag_ms: int) -> None:
-    """The event loop came this much too late to a timer."""
-    _write(logging.WARNING, "loop_lagged", lag_ms=lag_ms)
-
-
 def unexpected(where: str, error: BaseException) -> None:
     """An error reached a boundary that expects none.
 

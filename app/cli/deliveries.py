@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, telling_errors, working
+from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -86,8 +86,7 @@ def show(
     if as_json:
         show_json(answer)
         return
-    for name, value in answer["delivery"].items():
-        typer.echo(f"{name}: {'' if value is None else printable(str(value))}")
+    show_one(answer, "delivery")
 
 
 def retry(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, telling_errors, working
+from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -57,8 +57,7 @@ def show(job: Job, user: User = None, root: Root = None, as_json: AsJson = False
     if as_json:
         show_json(answer)
         return
-    for name, value in answer["job"].items():
-        typer.echo(f"{name}: {'' if value is None else printable(str(value))}")
+    show_one(answer, "job")
 
 
 def retry(job: Job, user: User = None, root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, telling_errors, working
+from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -41,8 +41,7 @@ def show(schedule: Schedule, root: Root = None, as_json: AsJson = False) -> None
     if as_json:
         show_json(answer)
         return
-    for name, value in answer["schedule"].items():
-        typer.echo(f"{name}: {'' if value is None else printable(str(value))}")
+    show_one(answer, "schedule")
     for each in answer["runs"]:
         told = each["reason"] or f"job {each['job_id']}, {each['job_status'] or 'no longer kept'}"
         count = f" ({each['ticks']} times)" if each["ticks"] > 1 else ""

@@ -51,6 +51,14 @@ def show_json(answer: Mapping[str, Any]) -> None:
     typer.echo(json.dumps(answer))
 
 
+def show_one(answer: Mapping[str, Any], noun: str) -> None:
+    """Write a thing line by line, and what operators did to it."""
+    for name, value in answer[noun].items():
+        typer.echo(f"{name}: {'' if value is None else printable(str(value))}")
+    for act in answer["acts"]:
+        typer.echo(f"  {act['at']}: {act['action']} by {act['operator']}")
+
+
 def printable(text: str) -> str:
     """The text, unable to move a terminal's cursor or change its colours."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -38,11 +38,6 @@ def get_secret(reader: OwnerReader, key: str) -> bytes:
     return found.value
 
 
-def list_secret_names(reader: OwnerReader) -> list[str]:
-    """The names of all secrets, in order."""
-    return [row.value for row in reader.all(statements.LIST_SECRET_NAMES)]
-
-
 def remove_secret(tx: OwnerTransactor, key: str) -> None:
     """Destroy a secret.
 

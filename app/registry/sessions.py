@@ -19,7 +19,6 @@ ALL_SCOPES: Final = "*"
 NOBODY: Final = ""
 """An id that no session has: keeps none."""
 Kind = Literal["browser", "token"]
-KINDS: Final[tuple[Kind, ...]] = ("browser", "token")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

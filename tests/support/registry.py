@@ -6,6 +6,7 @@ from app.clock import Millis
 from app.db.context import Actor, system_actor
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
+from app.db.sqlite import Value
 from app.ids import DekId, RoleId, SessionId, SlotId, UserId
 from app.registry import accounts, sessions
 from app.registry.accounts import NewAccount
@@ -33,6 +34,12 @@ def add_member(
         **secret,
     )
     return accounts.add(tx, new)
+
+
+def give_capability(tx: RegistryTransactor, role_id: str, capability: str) -> None:
+    """Give a role a capability, which no part of the program does yet."""
+    row: dict[str, Value] = {"role_id": role_id, "capability": capability, "now": tx.now_ms}
+    tx._connection.all("INSERT INTO role_capabilities VALUES (:role_id, :capability, :now)", row)
 
 
 def add_session(

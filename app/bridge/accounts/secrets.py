@@ -51,11 +51,6 @@ async def get_secret(room: Strongroom, name: str) -> bytes:
         raise StoreDamagedError from error
 
 
-async def list_names(room: Strongroom) -> list[str]:
-    """The names of all, in order; never a value."""
-    return await room.stores.group.read(secrets.list_secret_names)
-
-
 async def remove_secret(room: Strongroom, name: str, actor: Actor) -> None:
     """Destroy one, in the file and in its log.
 

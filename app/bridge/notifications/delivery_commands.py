@@ -102,7 +102,8 @@ async def _list(room: Strongroom, which: _Deliveries) -> Answer:
 async def _show(room: Strongroom, one: _OneDelivery) -> Answer:
     store = await _store(room, one.user)
     row = await delivery_acts.get(store, one.delivery)
-    return {"delivery": describe(row, is_members=one.user is not None)}
+    acts = await job_acts.list_acts(store, one.delivery)
+    return {"delivery": describe(row, is_members=one.user is not None), "acts": acts}
 
 
 def _act(name: Act) -> Command:

@@ -34,7 +34,6 @@ _LABEL: Final = re.compile(r"[a-z0-9_-]{1,63}")
 _NAME_CHARS_MAX: Final = 253
 _ENCODED: Final = "xn--"
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port to every address, as text.

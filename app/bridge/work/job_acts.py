@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
+from pydantic import JsonValue
+
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom, account_of
+from app.clock import Millis, rfc3339
 from app.db.context import Actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.registry.rows import AccountRow
@@ -15,6 +18,7 @@ from app.runtime.jobs import Job, JobSummary
 from app.runtime.versions import Match, require_version
 
 Act = Literal["retry", "cancel", "purge"]
+_ACTS_SHOWN: Final = 50
 _ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
     "retry": jobs.retry,
     "cancel": jobs.cancel,
@@ -102,6 +106,15 @@ async def list_page(
         return jobs.list_page(reader, before=before, limit=limit, status=status, kind=kind)
 
     return await store.read(read)
+
+
+async def list_acts(store: OwnerStore, item: str) -> list[JsonValue]:
+    """The last things that operators did to a job, a delivery or a schedule, newest first."""
+    rows = await store.read(lambda reader: operator_actions.list_of(reader, item, _ACTS_SHOWN))
+    return [
+        {"at": rfc3339(Millis(row.acted_at)), "action": row.action, "operator": row.operator}
+        for row in rows
+    ]
 
 
 async def get(store: OwnerStore, job_id: str) -> Job:

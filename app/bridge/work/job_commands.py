@@ -69,7 +69,8 @@ async def _list(room: Strongroom, which: _Jobs) -> Answer:
 async def _show(room: Strongroom, one: _OneJob) -> Answer:
     store = await _store(room, one.user)
     row = await job_acts.get(store, one.job)
-    return {"job": describe(row, is_members=one.user is not None)}
+    acts = await job_acts.list_acts(store, one.job)
+    return {"job": describe(row, is_members=one.user is not None), "acts": acts}
 
 
 def _act(name: Act) -> Command:

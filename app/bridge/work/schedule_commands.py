@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from app.bridge.arguments import Answer, ArgumentError, Arguments, Command, Line, Nothing, command
 from app.bridge.strongroom import Strongroom
+from app.bridge.work import job_acts
 from app.bridge.work import schedules as bridge
 from app.bridge.work.schedules import Planned
 from app.clock import rfc3339
@@ -87,7 +88,8 @@ async def _show(room: Strongroom, one: _OneSchedule) -> Answer:
         ]
         return {"schedule": describe(found), "runs": runs}
 
-    return await room.stores.group.read(read)
+    acts = await job_acts.list_acts(room.stores.group, one.schedule)
+    return {**await room.stores.group.read(read), "acts": acts}
 
 
 async def _run(room: Strongroom, one: _OneSchedule) -> Answer:

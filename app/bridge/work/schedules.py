@@ -9,7 +9,6 @@ from app.bridge.access import require_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
-from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.errors.inputs import PayloadTooLargeError
 from app.owner import scheduled_jobs
@@ -26,7 +25,6 @@ KIND: Final = "scheduled"
 """Of a schedule's jobs, unless its maker names another."""
 HANDOVER_MS: Final = 2_000
 """So long a tick may be another process's, before it counts as missed."""
-_ACTOR: Final = system_actor("schedules")
 _TIMING: Final = frozenset({"cron", "interval_s", "timezone"})
 _TOLD: Final = ("prompt", "agent_id", "session_id")
 """What of the task each of its jobs carries."""
@@ -324,11 +322,6 @@ async def run_now(  # noqa: PLR0913, PLR0917 - who, where, which, if
 
 
 # -- whoever is at the box ---------------------------------------------------------------------
-
-
-async def operate(room: Strongroom, actor: Actor, work: Callable[[OwnerTransactor], T]) -> T:
-    """Do something with the group's schedules, as the operator."""
-    return await room.stores.group.write(work, actor)
 
 
 def run_by_operator(tx: OwnerTransactor, schedule_id: str) -> str:

@@ -150,16 +150,6 @@ class SecretRow(NamedTuple):
         return "<SecretRow>"
 
 
-class SettingRow(NamedTuple):
-    """One of the owner's own settings."""
-
-    key: str
-    value: str
-    """JSON."""
-    updated_at: int
-    version: int
-
-
 class AccessRow(NamedTuple):
     """One opening of the store."""
 

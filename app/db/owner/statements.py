@@ -46,13 +46,8 @@ REMOVE_REPORT = STATEMENTS.bind("remove_report", rows.TextRow)
 
 SET_SECRET = STATEMENTS.bind_command("set_secret")
 FIND_SECRET = STATEMENTS.bind("find_secret", rows.SecretRow)
-LIST_SECRET_NAMES = STATEMENTS.bind("list_secret_names", rows.TextRow)
 REMOVE_SECRET = STATEMENTS.bind("remove_secret", rows.TextRow)
 
-FIND_USER_CONFIG = STATEMENTS.bind("find_user_config", rows.TextRow)
-LIST_USER_CONFIG = STATEMENTS.bind("list_user_config", rows.SettingRow)
-SET_USER_CONFIG = STATEMENTS.bind_command("set_user_config")
-REMOVE_USER_CONFIG = STATEMENTS.bind("remove_user_config", rows.TextRow)
 
 ADD_ACCESS = STATEMENTS.bind_command("add_access")
 LIST_ACCESS = STATEMENTS.bind("list_access", rows.AccessRow)

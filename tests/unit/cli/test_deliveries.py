@@ -75,6 +75,9 @@ def test_a_delivery_is_seen_cancelled_and_tried_again(owing: Terminal) -> None:
         ("delivery.cancel", "box"),
     ]
     assert '"status": "pending"' in acts[1].item_state
+    shown = owing.answer("deliveries", "show", found["id"])["acts"]
+    assert [act["action"] for act in shown] == ["delivery.retry", "delivery.cancel"]
+    assert "delivery.cancel by box" in owing.run("deliveries", "show", found["id"]).output
 
 
 def test_what_cannot_be_done_is_told(owing: Terminal) -> None:

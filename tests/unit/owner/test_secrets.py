@@ -7,7 +7,7 @@ import pytest
 from app.db.owner.rows import SecretRow
 from app.errors.callers import NotFoundError
 from app.errors.inputs import InvalidInputError
-from app.owner.secrets import get_secret, list_secret_names, remove_secret, set_secret
+from app.owner.secrets import get_secret, remove_secret, set_secret
 from tests.support.stores import OwnerFile
 
 _CANARY = b"canary-of-a-secret"
@@ -19,14 +19,6 @@ def test_a_secret_is_given_back_as_it_was_set(store: OwnerFile) -> None:
         set_secret(tx, "mail", b"first")
         set_secret(tx, "mail", _CANARY)
     assert get_secret(store.reader, "mail") == _CANARY
-
-
-def test_a_list_has_names_alone(store: OwnerFile) -> None:
-    """Names are listed in order, without values."""
-    with store.write() as tx:
-        set_secret(tx, "b", _CANARY)
-        set_secret(tx, "a", _CANARY)
-    assert list_secret_names(store.reader) == ["a", "b"]
 
 
 def test_a_removed_secret_is_gone(store: OwnerFile) -> None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.registry import roles
 from app.registry.roles import RoleAttrs
+from tests.support.registry import give_capability
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,7 @@ def test_an_administrator_holds_every_capability(tx: RegistryTransactor) -> None
     assert roles.administers(tx, "admin")
     assert not roles.holds(tx, "guest", "users.read")
     assert not roles.administers(tx, "guest")
-    for _ in range(2):
-        tx.run(sql.ADD_CAPABILITY, role_id="guest", capability="users.read", now=tx.now_ms)
+    give_capability(tx, "guest", "users.read")
     assert roles.holds(tx, "guest", "users.read")
     assert not roles.holds(tx, "guest", "users.manage")
     assert roles.administers(tx, "guest")

@@ -7,11 +7,6 @@ ON CONFLICT (key) DO UPDATE SET value = :sealed, updated_at = :now, version = ve
 -- One secret's value.
 SELECT value FROM secrets WHERE key = :key;
 
--- name: list_secret_names
--- The names of all, never a value.
--- scan: one owner's few secrets
-SELECT key AS value FROM secrets ORDER BY key;
-
 -- name: remove_secret
 -- Destroys one secret.
 DELETE FROM secrets WHERE key = :key RETURNING key AS value;

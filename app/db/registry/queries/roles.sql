@@ -20,7 +20,3 @@ SELECT capability AS value FROM role_capabilities WHERE role_id = :role_id ORDER
 SELECT capability AS value FROM role_capabilities
 WHERE role_id = :role_id AND capability = :capability;
 
--- name: add_capability
--- Gives a role a capability; twice is once.
-INSERT INTO role_capabilities (role_id, capability, created_at)
-VALUES (:role_id, :capability, :now) ON CONFLICT DO NOTHING;

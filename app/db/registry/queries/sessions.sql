@@ -52,12 +52,6 @@ UPDATE sessions SET revoked_at = :now
 WHERE user_id = :user_id AND kind = :kind AND id <> :except_id AND revoked_at IS NULL
 RETURNING slot_id AS value;
 
--- name: revoke_sessions_without_slot
--- Ends those whose slot is gone; they were made with one.
-UPDATE sessions SET revoked_at = :now
-WHERE user_id = :user_id AND needs_store = 1 AND slot_id IS NULL AND revoked_at IS NULL
-RETURNING id AS value;
-
 -- name: revoke_all_sessions
 -- Ends every session and token of a member.
 UPDATE sessions SET revoked_at = :now

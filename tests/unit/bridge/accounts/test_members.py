@@ -15,7 +15,6 @@ from app.bridge.maintenance.janitor import Janitor
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db import files
-from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.errors.callers import (
     HumanSessionRequiredError,
@@ -30,6 +29,7 @@ from app.errors.stores import DiskFullError, StoreBusyError, StoreLockedError
 from app.ids import DekId, RoleId
 from app.registry import accounts, sessions
 from app.registry.throttle import ACCOUNT_FREE
+from tests.support.registry import give_capability
 from tests.support.rig import (
     ACTOR,
     OTHER,
@@ -58,7 +58,7 @@ async def _manager(room: Strongroom) -> Caller:
 
     def write(tx: RegistryTransactor) -> None:
         for capability in ("users.read", "users.manage"):
-            tx.run(sql.ADD_CAPABILITY, role_id="guest", capability=capability, now=tx.now_ms)
+            give_capability(tx, "guest", capability)
 
     await room.stores.registry.write(write, ACTOR)
     await add(room, "manager", "guest")
