@@ -4,29 +4,33 @@ A command module imports what is heavy inside its commands, for every call of th
 imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 """
 
-import typer
+import sys
+from typing import TYPE_CHECKING
 
-from app import telemetry
-from app.cli import (
-    audit,
-    check,
-    deliveries,
-    flags,
-    init,
-    jobs,
-    lock,
-    migrate,
-    operations,
-    schedules,
-    serve,
-    supervisor,
-    user,
-)
-from app.errors.root import StrongroomError
+if TYPE_CHECKING:
+    import typer
 
 
-def build() -> typer.Typer:
+def build() -> "typer.Typer":
     """Put the commands together; a new noun adds its line here."""
+    import typer  # noqa: PLC0415 - a worker imports this package, and no command
+
+    from app.cli import (  # noqa: PLC0415 - likewise
+        archives,
+        audit,
+        check,
+        deliveries,
+        flags,
+        init,
+        jobs,
+        lock,
+        migrate,
+        operations,
+        schedules,
+        serve,
+        user,
+    )
+
     commands = typer.Typer(
         name="strongroom",
         help="A storage service for a small trusted group.",
@@ -35,7 +39,6 @@ def build() -> typer.Typer:
         pretty_exceptions_enable=False,  # they print the locals, keys among them
     )
     commands.command("serve")(serve.serve)
-    commands.command("worker", hidden=True)(serve.worker)
     commands.command("init")(init.init)
     commands.add_typer(user.build(), name="user")
     commands.add_typer(jobs.build(), name="jobs")
@@ -45,6 +48,8 @@ def build() -> typer.Typer:
     commands.add_typer(flags.build(), name="flags")
     commands.add_typer(operations.build(), name="operations")
     commands.command("lock")(lock.lock)
+    commands.command("export")(archives.export_notes)
+    commands.command("import")(archives.import_notes)
     commands.command("check")(check.check)
     commands.command("migrate")(migrate.migrate)
     commands.add_typer(audit.build(), name="audit")
@@ -53,11 +58,15 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
+    from app import telemetry  # noqa: PLC0415 - as above
+    from app.cli import supervisor  # noqa: PLC0415 - as above
+    from app.errors.root import StrongroomError  # noqa: PLC0415 - as above
+
     telemetry.configure(level="warning")
     try:
         build()()
     except StrongroomError as error:
-        typer.echo(str(error), err=True)
+        sys.stderr.write(f"{error}\n")
         raise SystemExit(supervisor.EXIT_CANNOT) from error
     except Exception as error:  # the boundary of the whole process
         telemetry.unexpected("command", error)

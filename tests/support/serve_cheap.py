@@ -18,7 +18,7 @@ from app import telemetry
 from app.bridge import start
 from app.bridge.strongroom import Reach
 from app.cli import supervisor
-from app.cli.serve import run_worker
+from app.cli.worker import run_worker
 from app.errors.starting import StartError
 from app.settings import Settings
 from tests.support.rooms import CHEAP

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import cli, telemetry
-from app.cli import serve, supervisor
+from app.cli import supervisor, worker
 from app.db.file_lock import FileLock
 from app.errors.starting import StartError
 from app.settings import PROJECT_FOLDER, Settings
@@ -48,7 +48,7 @@ sys.exit(code)
 
 _WORKER = """
 import ctypes, json, os, resource, sys, time
-from app.cli.serve import run_worker
+from app.cli.worker import run_worker
 from app.settings import Settings
 
 async def app(scope, receive, send):
@@ -368,21 +368,20 @@ def test_options_come_before_the_environment(
     assert settings.instance_key == Path("/k")
 
 
-def test_the_worker_command_takes_what_the_parent_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hidden command reads settings, descriptors and index, and hands its exit code back."""
+def test_the_worker_takes_what_the_parent_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads settings, descriptors and index, and hands its exit code back."""
     seen: list[object] = []
 
     def run_worker(*given: object) -> int:
         seen.extend(given[:-1])
         return 3
 
-    monkeypatch.setattr(serve, "run_worker", run_worker)
+    monkeypatch.setattr(worker, "run_worker", run_worker)
     settings = Settings(port=9)
-    words = ["worker", "--settings", settings.model_dump_json()]
+    words = ["--settings", settings.model_dump_json()]
     words += ["--fd", "5", "--parent-pipe", "6", "--index", "1"]
-    assert CliRunner().invoke(cli.build(), words).exit_code == 3
+    assert worker.main(words) == 3
     assert seen == [settings, 5, 6, 1]
-    assert "worker" not in CliRunner().invoke(cli.build(), ["--help"]).output
 
 
 @pytest.mark.parametrize(
@@ -433,7 +432,7 @@ def test_a_worker_waits_until_the_root_is_ready(tmp_path: Path, ends: str) -> No
     assert gate.try_exclusive()
     asked = threading.Event()
     answers: list[bool] = []
-    waiting = threading.Thread(target=lambda: answers.append(serve._let_in(mine, asked)))
+    waiting = threading.Thread(target=lambda: answers.append(worker._let_in(mine, asked)))
     waiting.start()
     waiting.join(0.05)
     assert answers == []
