@@ -158,10 +158,10 @@ class _Tools:
             errors = field_errors(found)
         except StrongroomError as error:
             if STATUS.get(error.code, _FAULT) >= _FAULT:
-                telemetry.request_failed(f"POST /mcp {tool.name}", error.code, self._request_id)
+                telemetry.request_failed(f"POST /mcp/{tool.name}", error.code, self._request_id)
             return _refused(error.code, error.sentence)
         except Exception as error:  # noqa: BLE001 - the kit would say to the caller what it was
-            telemetry.unexpected(f"POST /mcp {tool.name}", error)
+            telemetry.unexpected(f"POST /mcp/{tool.name}", error)
             return _refused("internal_error", "Something went wrong here; it is on record.")
         detail = "Arguments of the tool cannot be taken; see errors."
         return _refused("invalid_request", detail, errors=errors)
@@ -169,7 +169,7 @@ class _Tools:
     async def _used(self, tool: Tool, arguments: dict[str, Any]) -> CallToolResult:
         given = tool.arguments.model_validate(arguments)
         ask = self._ask
-        call = replace(ask.call, action=f"{ask.call.action} {tool.name}")
+        call = replace(ask.call, action=f"{ask.call.action}/{tool.name}")
         deed = await tool.deed(Asking(ask.room, ask.caller, call, Condition()), given)
         told = deed.answer(await deed.act(call))
         return CallToolResult(

@@ -1,7 +1,7 @@
 """Texts as tools show them: numbered lines, sizes, listings, what was changed."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -14,6 +14,8 @@ _UNITS: Final = "BKMG"
 _THOUSAND: Final = 1_024
 _AROUND: Final = 2
 """Lines shown before and after what an edit put in."""
+_SHOWN_MAX: Final = 40
+"""Lines shown of an edit."""
 _MATCHES_MAX: Final = 100
 _MATCH_CHARS_MAX: Final = 500
 
@@ -43,8 +45,11 @@ def numbered(text: str, first: int = 1, last: int | None = None) -> str:
     Returns:
         Them, joined by newlines; empty when there are none.
     """
-    shown = islice(lines_of(text), first - 1, last)
-    rows = (f"{at:>{_NUMBER_WIDTH}}\t{line}" for at, line in enumerate(shown, first))
+    return _rows(islice(lines_of(text), first - 1, last), first)
+
+
+def _rows(lines: Iterable[str], first: int) -> str:
+    rows = (f"{at:>{_NUMBER_WIDTH}}\t{line}" for at, line in enumerate(lines, first))
     return "\n".join(rows)
 
 
@@ -62,7 +67,7 @@ def _start_of(text: str, line: int) -> int:
 
 
 def around(text: str, start: int, length: int) -> str:
-    """The numbered lines around a place in a text.
+    """The numbered lines around a place in a text; costs what it shows, not what the text has.
 
     Args:
         text: As it stands after the change.
@@ -70,11 +75,15 @@ def around(text: str, start: int, length: int) -> str:
         length: How many characters it has.
 
     Returns:
-        Its lines, and two before and after them.
+        Its lines, and two before and after them; forty at most.
     """
     first = text.count("\n", 0, start) + 1
-    last = first + text.count("\n", start, start + length)
-    return numbered(text, max(1, first - _AROUND), last + _AROUND)
+    begin, end = text.rfind("\n", 0, start) + 1, start + length
+    for _ in range(min(_AROUND, first - 1)):
+        begin, first = text.rfind("\n", 0, begin - 1) + 1, first - 1
+    for _ in range(_AROUND + 1):
+        end = text.find("\n", end) + 1 or len(text)
+    return _rows(islice(lines_of(text[begin:end]), _SHOWN_MAX), first)
 
 
 def size_text(size_bytes: int) -> str:
@@ -139,18 +148,30 @@ def _cut(entries: Sequence[EntryRow]) -> list[str]:
 
 
 def matches(text: str, words: str) -> str:
-    """The lines that hold some words, in whatever case, each after its number.
+    """The lines in which some words begin, in whatever case, each after its number.
 
     Returns:
         A hundred at most, each cut at 500 characters; empty when there are none.
     """
-    wanted = words.casefold()
-    found = (
-        f"{number}: {line[:_MATCH_CHARS_MAX]}"
-        for number, line in enumerate(lines_of(text), 1)
-        if wanted in line.casefold()
-    )
-    rows = list(islice(found, _MATCHES_MAX + 1))
-    if len(rows) > _MATCHES_MAX:
-        rows[-1] = f"(There are more than {_MATCHES_MAX}: search for more words.)"
+    numbers = list(islice(_lines_with(text.casefold(), words.casefold()), _MATCHES_MAX + 1))
+    newlines = re.finditer("\n", text)
+    at, line, rows = 0, 1, []
+    for number in numbers[:_MATCHES_MAX]:
+        newline = next(islice(newlines, number - line - 1, None), None) if number > line else None
+        at, line = newline.end() if newline else at, number
+        end = text.find("\n", at, at + _MATCH_CHARS_MAX)
+        rows.append(f"{number}: {text[at : end if end >= 0 else at + _MATCH_CHARS_MAX]}")
+    if len(numbers) > _MATCHES_MAX:
+        rows.append(f"(There are more than {_MATCHES_MAX}: search for more words.)")
     return "\n".join(rows)
+
+
+def _lines_with(text: str, words: str) -> Iterator[int]:
+    """Numbers of the lines in which words begin, each once."""
+    line, at, found = 1, 0, text.find(words)
+    while found >= 0:
+        line += text.count("\n", at, found)
+        yield line
+        # On to the next line: one long line may hold a million matches.
+        at, newline = found, text.find("\n", found)
+        found = text.find(words, newline + 1) if newline >= 0 else -1

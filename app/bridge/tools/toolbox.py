@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Any, Final, Generic, TypeVar
 
 from pydantic import Field
@@ -137,8 +138,8 @@ class Tool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """The form of its arguments, as JSON Schema."""
-        return self.arguments.model_json_schema()
+        """The form of its arguments, as JSON Schema; the same one each time."""
+        return _schema_of(self.arguments)
 
     @property
     def annotations(self) -> dict[str, bool]:
@@ -169,6 +170,11 @@ class Tool:
         if not self.is_for(asking.caller):
             raise NotPermittedError
         return await self.begin(asking, arguments)
+
+
+@cache
+def _schema_of(arguments: type[Arguments]) -> dict[str, Any]:
+    return arguments.model_json_schema()
 
 
 def reading(read: Callable[[Call], Awaitable[Answer]]) -> Deed[Answer]:

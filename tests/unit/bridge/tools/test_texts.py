@@ -67,6 +67,21 @@ def test_a_change_is_shown_with_what_is_around_it() -> None:
     assert texts.around(text, at, 1).split() == ["3", "3", "4", "4", "5", "5", "6", "6", "7", "7"]
     assert texts.around("a", 0, 1) == "     1\ta"
     assert texts.around("", 0, 0) == ""
+    assert texts.around("a\nb\nc", 4, 0) == "     1\ta\n     2\tb\n     3\tc"
+    long = texts.around("x\n" * 90, 0, 180).splitlines()
+    assert (len(long), long[-1]) == (40, "    40\tx")
+
+
+@given(TEXTS, st.data())
+def test_what_is_around_a_place_is_part_of_the_whole(text: str, data: st.DataObject) -> None:
+    """By the same numbers."""
+    start = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, len(text) - start))
+    shown = texts.around(text, start, length)
+    assert shown in texts.numbered(text)
+    first = text.count("\n", 0, start) + 1
+    last = first + text.count("\n", start, start + length)
+    assert shown == texts.numbered(text, max(1, first - 2), last + 2)
 
 
 def _file(path: str, size_bytes: int = 1) -> EntryRow:
@@ -106,6 +121,8 @@ def test_matches_are_found_in_any_case_and_bounded() -> None:
     """A hundred lines, none of them longer than five hundred characters."""
     assert texts.matches("Stra\u00dfe\nnone\nSTRASSE", "strasse") == "1: Stra\u00dfe\n3: STRASSE"
     assert texts.matches("a", "b") == ""
+    assert texts.matches("a\na b\n\nb A\n", "a") == "1: a\n2: a b\n4: b A"
+    assert texts.matches("one\ntwo\nthree", "TWO\nt") == "2: two"
     assert texts.matches("x" * 900, "X") == f"1: {'x' * 500}"
     rows = texts.matches("hit\n" * 101, "hit").splitlines()
     assert len(rows) == 101
