@@ -105,6 +105,12 @@ class Figures(BaseSettings):
     """Seconds after which another process may take a round over from one that is silent."""
     housekeeping_batch: int = Field(default=500, ge=1)
     """Rows that one transaction of housekeeping removes."""
+    approval_days: int = Field(default=7, ge=1)
+    """Days that a member has to decide what an agent asked to write."""
+    approval_kept_days: int = Field(default=90, ge=1)
+    """Days that the notice of such a decision is kept."""
+    approvals_waiting_max: int = Field(default=100, ge=1)
+    """Writes of a member's agents that may wait for a decision at once."""
     session_kept_days: int = Field(default=30, ge=1)
     """Days that ended sessions, and invitations that are over, are kept on record."""
     access_log_days: int = Field(default=365, ge=1)

@@ -17,8 +17,19 @@ from app.settings import Settings
 from app.web import errors, mcp
 from app.web.envelope import Envelope
 from app.web.hot import HotPath
-from app.web.owner import blobs, contexts, file_versions, file_writes, files, reports, search, tools
+from app.web.owner import (
+    approvals,
+    blobs,
+    contexts,
+    file_versions,
+    file_writes,
+    files,
+    reports,
+    search,
+    tools,
+)
 from app.web.registry import admin, flags, fleet, joining, me, operations, session
+from app.web.registry import approvals as admin_approvals
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
 from app.web.runtime import audit, events, health, jobs, schedules, webhooks
@@ -51,6 +62,8 @@ ROUTERS = (
     schedules.router,
     schedules.admin_router,
     flags.router,
+    approvals.router,
+    admin_approvals.router,
     exposition.router,
     operations.router,
     health.router,

@@ -15,6 +15,7 @@ from app import metrics, telemetry
 from app.bridge import instance_key, layout
 from app.bridge.accounts import setup
 from app.bridge.accounts.acts import Acts
+from app.bridge.content.waiting import Approvals
 from app.bridge.gate import DerivationGate
 from app.bridge.instance_key import InstanceKey
 from app.bridge.maintenance.janitor import Janitor
@@ -198,7 +199,7 @@ async def running(
     key = instance_key.read(settings.instance_key)
     with contextlib.closing(LockFile(settings.stores_lock_file)) as locks:
         stores = Stores(settings, clock, locks)
-        stores.company.append(Acts(stores.registry))
+        stores.company += [Acts(stores.registry), Approvals(stores.registry)]
         gate = DerivationGate(locks)
         seen = SeenNotes(stores)
         operations = Operations()

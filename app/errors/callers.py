@@ -27,6 +27,12 @@ class NotPermittedError(StrongroomError):
     code = "not_permitted"
 
 
+class DeniedByRuleError(NotPermittedError):
+    """A rule of the group keeps agents from writing this; no approval can be asked for."""
+
+    code = "denied_by_rule"
+
+
 class HumanSessionRequiredError(NotPermittedError):
     """This call needs a session made with a password, not a token."""
 
@@ -61,6 +67,12 @@ class TooManyStreamsError(StrongroomError):
     """The caller has as many streams open as one may: close one."""
 
     code = "too_many_streams"
+
+
+class TooManyApprovalsError(StrongroomError):
+    """Too many writes of the member's agents wait for a decision: have some decided first."""
+
+    code = "too_many_approvals"
 
 
 class TooManyAttemptsError(StrongroomError):

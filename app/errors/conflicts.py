@@ -149,6 +149,17 @@ class TurnedOffError(ConflictError):
     code = "turned_off"
 
 
+class ApprovalOverError(ConflictError):
+    """This was decided before, or nobody decided it in time."""
+
+    code = "approval_over"
+
+    def __init__(self, status: str) -> None:
+        super().__init__()
+        self.status = status
+        """How it stands."""
+
+
 class EventCursorError(StrongroomError):
     """The log of events cannot be followed from there."""
 

@@ -5,6 +5,7 @@
     +-- InvalidCredentialsError          a credential that does not hold
     |   +-- AmbiguousCredentialsError    two credentials, two callers
     +-- NotPermittedError                the route is closed to this caller
+    |   +-- DeniedByRuleError            a rule of the group keeps agents out
     |   +-- HumanSessionRequiredError    a token cannot do this
     |   +-- ReauthenticationRequiredError  the password was checked too long ago
     |   +-- CrossSiteRequestError        Origin or CSRF token do not fit
@@ -25,7 +26,7 @@
     |   +-- StoreNotEncryptedError  ConstraintError
     |   +-- AlreadyRunningError  TurnedOffError
     |   +-- IdempotencyInProgressError  IdempotencyAnswerNotKeptError
-    |   +-- LeaseLostError  JobOverError
+    |   +-- LeaseLostError  JobOverError  ApprovalOverError
     +-- EventCursorError                 a place from which the log cannot be followed
     |   +-- EventLogRestartedError  EventCursorExpiredError  EventCursorAheadError
     +-- TooManyStreamsError              the caller has as many open as one may
@@ -34,6 +35,7 @@
     |   +-- StoreLockedError  StoreBusyError  StoreMigratingError
     |   +-- OutOfHandlesError  OverloadedError  DiskFullError  QuotaExceededError
     |   +-- StoreDamagedError  StoreMissingError  StoreSwappedError
+    +-- TooManyApprovalsError            as many wait for a decision as may
     |   +-- StoreMigrationFailedError
     |   +-- StoreTooNewError  StoreReadOnlyError  FileDamagedError
     +-- StartError                       the service cannot start, and says why

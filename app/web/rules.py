@@ -50,6 +50,9 @@ _ACT_ON_JOB: Final = Rule(capability="operate")
 _SET_WEBHOOK: Final = Rule(is_recent=True)
 _WEBHOOK_SECRET: Final = Rule(is_recent=True, repeats="refused")
 _EVENTS: Final = Rule(scope="events:read")
+_DECIDE: Final = Rule(needs_store=True, is_recent=True)
+_SEES_RULES: Final = Rule(scope="admin", capability="config.manage")
+_SET_RULE: Final = Rule(capability="config.manage")
 
 _LISTS_BLOBS: Final = Rule(scope="", repeats="unneeded")
 """Reading files: what each hangs on decides which scope, in `bridge.blobs`."""
@@ -124,6 +127,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/context": _READ,
     "POST /api/context": _READ,
     "POST /api/prompt/render": _READ,
+    "GET /api/approvals": Rule(needs_store=True),
+    "GET /api/approvals/{approval_id}": Rule(scope="shared:write"),
+    "POST /api/approvals/{approval_id}/approve": _DECIDE,
+    "POST /api/approvals/{approval_id}/reject": _DECIDE,
+    "GET /api/admin/approvals": _SEES_RULES,
+    "GET /api/admin/approval-rules": _SEES_RULES,
+    "POST /api/admin/approval-rules": _SET_RULE,
+    "GET /api/admin/approval-rules/{rule_id}": _SEES_RULES,
+    "PATCH /api/admin/approval-rules/{rule_id}": _SET_RULE,
+    "DELETE /api/admin/approval-rules/{rule_id}": _SET_RULE,
     "POST /api/reports": _WRITE_REPORTS,
     "GET /api/reports": _READ_REPORTS,
     "GET /api/reports/{home}/{report_id}": _READ_REPORTS,

@@ -102,6 +102,11 @@ class Handlers:
 
         return register
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Those that have a handler."""
+        return frozenset(self._by_kind)
+
     def find(self, kind: str) -> Handler[Any] | None:
         """The handler of a kind; None when there is none."""
         return self._by_kind.get(kind)

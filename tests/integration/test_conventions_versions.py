@@ -19,6 +19,7 @@ NEW: Final = frozenset(
         "POST /api/jobs",
         "POST /api/schedules",
         "POST /api/admin/schedules",
+        "POST /api/admin/approval-rules",
     }
 )
 """Make a thing, of which no version stands before."""
@@ -35,6 +36,8 @@ UNVERSIONED: Final = frozenset(
         "PUT /api/admin/supervision/{subject}/{supervisor}",
         "DELETE /api/admin/supervision/{subject}/{supervisor}",
         "DELETE /api/events",
+        "POST /api/approvals/{approval_id}/approve",
+        "POST /api/approvals/{approval_id}/reject",
         "POST /api/admin/breakers/reset",
         "POST /api/admin/operations/{key}/release",
     }
@@ -101,3 +104,60 @@ def test_a_job_that_is_read_has_its_version(base: str, group: Group) -> None:
     request = Request(admin, "GET", f"{base}/{made.json()['id']}", more)
     assert request.send(None, **{"If-Match": '"1"'}).headers["etag"] == '"1"'
     require_problem(request.send(None, **{"If-Match": '"2"'}), 412, "version_conflict")
+
+
+def test_a_rule_that_is_read_has_its_version(group: Group) -> None:
+    """As its ETag, alone and in the list; and one who asks for another is told so."""
+    admin, base = group.people.admin, "/api/admin/approval-rules"
+    said = {"tool_pattern": "@fs_write", "action": "deny", "priority": 7, "note": "why"}
+    made = admin.call("POST", base, json={**said, "path_pattern": "shared-memory/closed/*"})
+    rule = made.json()
+    assert made.headers["etag"] == '"1"'
+    assert rule in admin.call("GET", base).json()["items"]
+    request = Request(admin, "GET", f"{base}/{rule['id']}")
+    assert request.send(None, **{"If-Match": '"1"'}).json() == rule
+    require_problem(request.send(None, **{"If-Match": '"2"'}), 412, "version_conflict")
+    agent = group.people.token(group.plain, "shared:write")
+    refused = Request(agent, "PUT", "/api/file", {"params": {"path": "shared-memory/closed/x"}})
+    require_problem(refused.send(None), 403, "denied_by_rule")
+    for wrong in ({"tool_pattern": "@none"}, {"group_id": "none"}, {"priority": 1_000_000}):
+        assert admin.call("POST", base, json={**said, **wrong}).status_code == 422
+    Request(admin, "DELETE", request.path).send(None, **{"If-Match": '"1"'}).raise_for_status()
+
+
+def test_what_waits_is_seen_by_those_it_concerns(group: Group) -> None:
+    """All by its member, page by page; how it stands by the agent; how much by administrators."""
+    plain, agent = group.plain, group.people.token(group.plain, "shared:write")
+    asked = []
+    for number in range(3):
+        answer = agent.put(f"shared-memory/waits-{number}.md", "the text")
+        assert answer.status_code == 202, answer.text
+        asked.append(answer.json()["approval"]["id"])
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while len(seen) < len(asked):
+        params = {"status": "pending", "limit": "2", **cursor}
+        page = plain.call("GET", "/api/approvals", params=params).json()
+        seen += [item["id"] for item in page["items"] if item["id"] in asked]
+        cursor = {"cursor": page["next_cursor"]} if page["next_cursor"] else {}
+    assert sorted(seen) == sorted(asked)
+    one = plain.call("GET", f"/api/approvals/{asked[0]}").json()
+    assert (one["path"], one["text"]) == ("shared-memory/waits-0.md", "the text")
+    told = agent.call("GET", f"/api/approvals/{asked[0]}").json()
+    assert told["status"] == "pending"
+    assert {"path", "text"}.isdisjoint(told)
+    everybody = group.people.admin.call("GET", "/api/admin/approvals").json()["items"]
+    [notice] = [each for each in everybody if each["id"] == asked[0]]
+    assert {"path", "text", "arguments"}.isdisjoint(notice)
+    assert notice["requester_user_id"] == plain.user_id
+    for act, status in (("approve", "done"), ("reject", "rejected")):
+        waits = asked.pop()
+        decided = plain.call("POST", f"/api/approvals/{waits}/{act}")
+        assert decided.json() == {"status": status}
+        again = plain.call("POST", f"/api/approvals/{waits}/{act}")
+        require_problem(again, 409, "approval_over")
+        for other in (group.people.member, group.people.admin):
+            require_problem(other.call("POST", f"/api/approvals/{waits}/{act}"), 404, "not_found")
+        require_problem(
+            agent.call("POST", f"/api/approvals/{waits}/{act}"), 403, "human_session_required"
+        )

@@ -48,6 +48,16 @@ SCHEDULE: Final[dict[str, Any]] = {
     "enabled": False,
     "single_run": True,
 }
+RULE: Final[dict[str, Any]] = {
+    "tool_pattern": "@fs_write",
+    "action": "require",
+    "priority": 999_999,
+    "path_pattern": "shared-memory/fuzzed/*",
+    "agent_id": "a",
+    "source": "tools",
+    "group_id": "default",
+    "note": "x",
+}
 GOOD: Final[dict[str, dict[str, Any]]] = {
     "POST /api/session": {"username": "x", "password": "x", "label": "", "cookie": False},
     "POST /api/session/unlock": {"password": "x"},
@@ -165,6 +175,8 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
     "POST /api/admin/schedules": SCHEDULE,
     "PATCH /api/admin/schedules/{schedule_id}": SCHEDULE,
     "PUT /api/admin/flags/{name}": {"value": True},
+    "POST /api/admin/approval-rules": RULE,
+    "PATCH /api/admin/approval-rules/{rule_id}": RULE,
     "POST /api/jobs": {
         "kind": "fuzzed",
         "payload": {"n": 1},

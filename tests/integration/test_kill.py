@@ -28,8 +28,9 @@ from tests.support.operations import (
     SignUp,
     Upload,
 )
+from tests.support.operations_asked import Approval, Refusal, Request
 from tests.support.outside import eventually, faults
-from tests.support.points import ELSEWHERE
+from tests.support.points import APPROVED, ASKED, ELSEWHERE, REFUSED
 from tests.support.service import PASSWORD, LiveService
 
 SIGN_UP: Final = {
@@ -107,6 +108,10 @@ LONG: Final = [
     *_cases(Recovery, ROTATION),
     *_cases(Erasure, ERASURE, encrypted=False),
     *_cases(Upload, UPLOAD, encrypted=False),
+    *_cases(Request, ASKED),
+    *_cases(Approval, APPROVED),
+    *_cases(Approval, APPROVED, encrypted=False),
+    *_cases(Refusal, REFUSED),
 ]
 NUMBERS: Final = itertools.count()
 

@@ -122,6 +122,8 @@ async def test_a_refusal_is_a_result_that_says_what_is_valid(people: People) -> 
         }
         with pytest.raises(MCPError, match="no such tool"):
             await client.call_tool("no_such_tool", {})
+        waits = await used(client, "write_file", path="shared-memory/mcp.md", content="x")
+        assert waits["approval"]["id"] in waits["output"]
 
 
 @pytest.mark.anyio

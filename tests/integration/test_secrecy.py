@@ -30,6 +30,7 @@ GROUPS_SCHEDULE: Final = {
     "agent_id",
     "session_id",
 }
+RULE: Final = {"tool_pattern", "path_pattern", "agent_id", "group_id", "note"}
 LANDS_IN_THE_GROUP: Final = {
     "POST /api/setup": {"username", "display_name"},
     "POST /api/session": {"username", "label", "User-Agent"},
@@ -50,6 +51,8 @@ LANDS_IN_THE_GROUP: Final = {
     "POST /api/admin/schedules": GROUPS_SCHEDULE,
     "PATCH /api/admin/schedules/{schedule_id}": GROUPS_SCHEDULE,
     "PUT /api/admin/flags/{name}": {"value"},
+    "POST /api/admin/approval-rules": RULE,
+    "PATCH /api/admin/approval-rules/{rule_id}": RULE,
 }
 """By design: what all must know before anybody signs in. So do notes under `shared-memory/`,
 and reports to `admins` and `supervisors`. Every other field of every call is private."""
@@ -306,6 +309,30 @@ def _schedules(sender: Sender) -> None:
     sender.is_keyed = True
 
 
+def _approvals(sender: Sender) -> None:
+    """What an agent asks to write where others read, and its member refuses."""
+    scopes = ["memory:write", "shared:write"]
+    made = sender.send("POST /api/tokens", 201, json={"scopes": scopes, "agent_id": "scribe"})
+    sender.secrets.append(made["token"])
+    agent = {"Authorization": f"Bearer {made['token']}"}
+    body = {"path": f"shared-memory/{sender.mark('path')}", "content": sender.mark("pending")}
+    asked = sender.send("POST /api/file/write", 202, json=body, headers=agent)["approval"]
+    ids = {"approval_id": asked["id"]}
+    [waits] = sender.send("GET /api/approvals", 200)["items"]
+    assert (waits["path"], waits["text"]) == (body["path"], body["content"])
+    sender.send("GET /api/approvals/{approval_id}", 200, ids=ids)
+    sender.send("POST /api/approvals/{approval_id}/reject", 200, ids=ids)
+    sender.send("POST /api/approvals/{approval_id}/approve", 409, ids=ids)
+    body["path"] = f"shared-memory/{sender.mark('path')}"
+    sender.send("POST /api/file/append", 202, json=body, headers=agent)
+    rule = {"tool_pattern": "*", "action": "require", "priority": 999_999}
+    route = "/api/admin/approval-rules"
+    made = sender.send(f"POST {route}", 201, by_admin=True, json=rule)
+    route, ids = f"{route}/{{rule_id}}", {"rule_id": made["id"]}
+    sender.send(f"PATCH {route}", 200, by_admin=True, ids=ids, json={"priority": 1_000})
+    sender.send(f"DELETE {route}", 204, by_admin=True, ids=ids)
+
+
 def _reports(sender: Sender) -> None:
     """A report of the member's own, in every field."""
     words = ("kind", "title", "body", "produced_by", "summary", "run_id")
@@ -400,6 +427,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     _schedules(sender)
     _reports(sender)
     sender.is_keyed = False
+    _approvals(sender)
     _credentials(sender, password)
     _administration(sender)
     assert outside.where(*sender.needles()) == []

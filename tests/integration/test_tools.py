@@ -189,6 +189,16 @@ def test_what_a_token_may_not_read_no_refusal_tells(people: People, me: Client) 
     assert refused(reader, "write_file", 403, "not_permitted", path=path, content="x")
 
 
+def test_an_agents_shared_write_waits_for_its_member(people: People, me: Client) -> None:
+    """202 that says so; nothing is written."""
+    agent = people.token(me, "memory:read", "shared:write")
+    path = "shared-memory/by-an-agent.md"
+    answer = use(agent, "write_file", path=path, content="told by an agent")
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["approval"]["id"] in answer.json()["output"]
+    assert me.get(path).status_code == 404
+
+
 class HttpMemory(BetaAbstractMemoryTool):
     """The public memory tool, as an agent's program has it, over this service."""
 

@@ -36,7 +36,28 @@ KEPT_SMALL: Final = frozenset(
 )
 """Of a round that keeps a store small: `test_housekeeping`."""
 
+ASKED: Final = {"approval.kept": True, "approval.told": True}
+APPROVED: Final = {
+    "approve.begun": False,
+    "approve.written": True,
+    "approve.ended": True,
+    "approve.forgotten": True,
+}
+REFUSED: Final = {"reject.decided": True, "reject.forgotten": True}
+"""Of what an agent asks to write and its member decides, and whether that is done when killed
+there: `test_approvals_cut`, and in `test_kill` the long way."""
+
 ELSEWHERE: Final = (
-    SETTLED | KEPT_SMALL | SWEPT | REPEATED | JOBS | DELIVERIES | MIGRATED.keys() | STARTED.keys()
+    SETTLED
+    | KEPT_SMALL
+    | SWEPT
+    | REPEATED
+    | JOBS
+    | DELIVERIES
+    | ASKED.keys()
+    | APPROVED.keys()
+    | REFUSED.keys()
+    | MIGRATED.keys()
+    | STARTED.keys()
 )
 """All of them."""

@@ -73,6 +73,25 @@ def _restore(group: Group) -> Request:
     return post(group, "/api/file/restore", {"path": path, "version": int(made)})
 
 
+def _asked(group: Group) -> str:
+    agent = group.people.token(group.plain, "shared:write")
+    asked = agent.put(f"shared-memory/asked-{number()}.md", TEXT)
+    return str(asked.json()["approval"]["id"])
+
+
+def _ask(group: Group) -> Request:
+    agent = group.people.token(group.plain, "shared:write")
+    return put(agent, f"shared-memory/asked-{number()}.md")
+
+
+def _approve(group: Group) -> Request:
+    return Request(group.plain, "POST", f"/api/approvals/{_asked(group)}/approve")
+
+
+def _reject(group: Group) -> Request:
+    return Request(group.plain, "POST", f"/api/approvals/{_asked(group)}/reject")
+
+
 def _report(group: Group) -> Request:
     return post(group, "/api/reports", report_body("owner"))
 
@@ -165,6 +184,9 @@ CASES: Final[Cases] = (
     ("POST /api/file/delete", _delete_by_body),
     ("POST /api/file/move", _move),
     ("POST /api/file/restore", _restore),
+    ("PUT /api/file", _ask),
+    ("POST /api/approvals/{approval_id}/approve", _approve),
+    ("POST /api/approvals/{approval_id}/reject", _reject),
     ("POST /api/reports", _report),
     ("POST /api/reports", _report_to_admins),
     ("POST /api/reports/{home}/{report_id}/read", _mark),

@@ -189,6 +189,23 @@ def _release_operation(group: Group) -> Request:
     return Request(group.people.admin, "POST", f"/api/admin/operations/{key}/release")
 
 
+def _add_rule(group: Group) -> Request:
+    body = {"tool_pattern": "*", "action": "require", "priority": 999_999}
+    return Request(group.people.admin, "POST", "/api/admin/approval-rules", {"json": body})
+
+
+def _rule(group: Group) -> str:
+    return f"/api/admin/approval-rules/{_add_rule(group).send(None).json()['id']}"
+
+
+def _change_rule(group: Group) -> Request:
+    return Request(group.people.admin, "PATCH", _rule(group), {"json": {"note": "other"}})
+
+
+def _remove_rule(group: Group) -> Request:
+    return Request(group.people.admin, "DELETE", _rule(group))
+
+
 CASES: Final[Cases] = (
     ("DELETE /api/events", _prune),
     ("POST /api/jobs", _job),
@@ -214,6 +231,9 @@ CASES: Final[Cases] = (
     ("PATCH /api/admin/schedules/{schedule_id}", _patch_schedule_of_the_group),
     ("DELETE /api/admin/schedules/{schedule_id}", _remove_schedule_of_the_group),
     ("POST /api/admin/schedules/{schedule_id}/run", _run_schedule_of_the_group),
+    ("POST /api/admin/approval-rules", _add_rule),
+    ("PATCH /api/admin/approval-rules/{rule_id}", _change_rule),
+    ("DELETE /api/admin/approval-rules/{rule_id}", _remove_rule),
     ("PUT /api/admin/flags/{name}", _set_flag),
     ("DELETE /api/admin/flags/{name}", _unset_flag),
     ("POST /api/admin/operations/{key}/release", _release_operation),

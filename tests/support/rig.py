@@ -61,6 +61,11 @@ class Rig:
         own = {"system.db", "system.db-wal", "system.db-shm", ".stores.lock", "setup.token"}
         return {path.name for path in self.settings.database.iterdir()} - own
 
+    def files_with(self, *secrets: bytes) -> set[str]:
+        """Names of files in `database/` in whose bytes one of these stands; logs among them."""
+        found = {path: path.read_bytes() for path in self.settings.database.iterdir()}
+        return {path.name for path, raw in found.items() if any(each in raw for each in secrets)}
+
 
 async def add(
     room: Strongroom,

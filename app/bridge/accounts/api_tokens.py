@@ -33,7 +33,8 @@ SCOPES: Final = (
     "admin",
 )
 STORE_SCOPES: Final = frozenset(SCOPES) - {"shared:write", "account", "admin"}
-"""Those that reach into the caller's own store, and so need a slot."""
+"""Those that reach into the caller's own store, and so need a slot; an agent's `shared:write`
+does too, for what it asks to write waits there."""
 _DAY_MS: Final = 86_400_000
 
 
@@ -47,6 +48,12 @@ class NewToken:
     is_agent: bool
     expires_at: Millis | None
     """None for the default life."""
+
+    @property
+    def needs_store(self) -> bool:
+        """Whether it must be able to open its member's store."""
+        waits = self.is_agent and "shared:write" in self.scopes
+        return waits or not STORE_SCOPES.isdisjoint(self.scopes)
 
 
 async def mint(
@@ -68,7 +75,7 @@ async def mint(
     now = room.clock()
     ends_at = _end_of(room, new, now)
     token = tokens.mint("token", new_uuid7(now))
-    needs_store = caller.account.encrypted and bool(STORE_SCOPES & set(new.scopes))
+    needs_store = caller.account.encrypted and new.needs_store
     slot = None
     if needs_store:
         dek = caller.take_key()

@@ -7,7 +7,8 @@ here decide who may, measure what is added, and act.
 from collections.abc import Sequence
 
 from app.bridge.callers import Call, Caller
-from app.bridge.content import notes
+from app.bridge.content import asking, notes
+from app.bridge.content.asking import Waiting
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import NoteRow
 from app.errors.inputs import PayloadTooLargeError
@@ -17,6 +18,7 @@ from app.owner.edits import Edit
 from app.owner.folders import EntryRow
 from app.owner.notes import Condition, Written
 from app.owner.paths import PathRef
+from app.owner.pending_writes import Wanted
 from app.owner.tree import Moved
 
 
@@ -47,15 +49,16 @@ async def list_folder(
 
 async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
-) -> Written:
+) -> Written | Waiting:
     """Make a text, or replace the one that stands there.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, for an agent whose member decides first.
 
     Raises:
         PayloadTooLargeError: It is larger than a note may be.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         QuotaExceededError: There is no room for it.
         InvalidPathError: The path is a root.
         InvalidInputError: The text cannot be stored.
@@ -64,39 +67,42 @@ async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
     size_bytes = len(text.encode())
     if size_bytes > room.settings.note_bytes_max:
         raise PayloadTooLargeError
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        ref,
+        Wanted("write_file", ref, content=text),
         lambda tx: owner_notes.put_note(tx, ref.key, text, caller.author, condition),
+        condition,
         adds_bytes=size_bytes,
     )
 
 
 async def append(  # noqa: PLR0913, PLR0917 - likewise
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
-) -> Written:
+) -> Written | Waiting:
     """Add a text on a line of its own, making the file when it is missing.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, for an agent whose member decides first.
 
     Raises:
         PayloadTooLargeError: It would be larger than a note may be.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         QuotaExceededError: There is no room for it.
         InvalidPathError: The path is a root.
         InvalidInputError: The text cannot be stored.
         ConflictError: The condition does not hold, or the place is taken.
     """
     size_max, author = room.settings.note_bytes_max, caller.author
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        ref,
+        Wanted("append_file", ref, content=text),
         lambda tx: owner_notes.append_note(tx, ref.key, text, author, condition, size_max),
+        condition,
         adds_bytes=len(text.encode()),
     )
 
@@ -110,28 +116,30 @@ async def edit(  # noqa: PLR0913, PLR0917 - likewise
     condition: Condition,
     *,
     adds_bytes: int,
-) -> Written:
+) -> Written | Waiting:
     """Edit a text: all edits or none, each placed in the text as it was.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, for an agent whose member decides first.
 
     Raises:
         NotFoundError: Nothing stands there.
         PayloadTooLargeError: It would be larger than a note may be.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         QuotaExceededError: There is no room for `adds_bytes` more.
         InvalidPathError: The path is a root.
         InvalidInputError: An edit names no place, or its text cannot be stored.
         ConflictError: The condition does not hold, or an edit's old text is not there once.
     """
     size_max, author = room.settings.note_bytes_max, caller.author
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        ref,
+        Wanted("edit_file", ref, edits=tuple(edits)),
         lambda tx: owner_notes.edit_note(tx, ref.key, edits, author, condition, size_max),
+        condition,
         adds_bytes=adds_bytes,
         judge=lambda reader: owner_notes.get_note(reader, ref.key),
     )
@@ -139,15 +147,16 @@ async def edit(  # noqa: PLR0913, PLR0917 - likewise
 
 async def restore(  # noqa: PLR0913, PLR0917 - likewise
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, version: int, condition: Condition
-) -> Written:
+) -> Written | Waiting:
     """Give a note the text of one of its versions again, also when it was deleted.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, for an agent whose member decides first.
 
     Raises:
         NotFoundError: The version is not kept, or was a deletion.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         QuotaExceededError: There is no room for it.
         InvalidPathError: The path is a root.
         ConflictError: The condition does not hold, or the path is taken by now.
@@ -156,12 +165,13 @@ async def restore(  # noqa: PLR0913, PLR0917 - likewise
     adds_bytes = await notes.read(
         room, caller, call, ref, lambda reader: versions.size_of(reader, ref.key, version)
     )
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        ref,
+        Wanted("restore_file", ref, version=version),
         lambda tx: owner_notes.restore_note(tx, ref.key, version, caller.author, condition),
+        condition,
         adds_bytes=adds_bytes,
     )
 
@@ -175,24 +185,25 @@ async def delete(  # noqa: PLR0913 - likewise
     *,
     purge: bool = False,
     recursive: bool = False,
-) -> int:
+) -> int | Waiting:
     """Take a file away, or with `recursive` a folder; with `purge` every version goes too.
 
     Returns:
-        How many files went.
+        How many files went; or what waits, for an agent whose member decides first.
 
     Raises:
         NotFoundError: There is nothing to remove.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         InvalidPathError: The path is a root.
         RecursiveRequiredError: It is a folder.
         ConflictError: The condition does not hold.
     """
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        ref,
+        Wanted("delete_file", ref, purge=purge, recursive=recursive),
         lambda tx: tree.delete_note(
             tx,
             ref.key,
@@ -201,7 +212,7 @@ async def delete(  # noqa: PLR0913 - likewise
             recursive=recursive,
             author=caller.author,
         ),
-        leaves_no_trace=purge,
+        condition,
     )
 
 
@@ -214,27 +225,29 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
     condition: Condition,
     *,
     recursive: bool = False,
-) -> Sequence[Moved]:
+) -> Sequence[Moved] | Waiting:
     """Move a file, or with `recursive` a folder, to where nothing stands, inside one root.
 
     Returns:
-        Each file that moved, as it stands now.
+        Each file that moved, as it stands now; or what waits, for an agent whose member
+        decides first.
 
     Raises:
         DifferentRootsError: The two paths are in different roots.
         NotFoundError: There is nothing to move.
-        NotPermittedError: The caller may not write there.
+        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        TooManyApprovalsError: As much as may waits for the member's decision already.
         InvalidPathError: A path is a root.
         RecursiveRequiredError: It is a folder.
         ConflictError: The condition does not hold, or something stands where it is to go.
     """
     notes.require_may_write(caller, source)
     notes.require_one_root(source, target)
-    return await notes.write(
+    return await asking.write(
         room,
         caller,
         call,
-        source,
+        Wanted("move_file", source, to=target, recursive=recursive),
         lambda tx: tree.move_note(
             tx,
             source.key,
@@ -243,6 +256,7 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
             author=caller.author,
             condition=condition,
         ),
+        condition,
         # And the text once more, as a version at its new place.
         adds_bytes=len(target.key.encode()),
     )

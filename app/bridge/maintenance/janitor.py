@@ -16,7 +16,7 @@ from typing import Final
 from app import telemetry
 from app.bridge import migration
 from app.bridge.accounts import erasure, rotation, signup
-from app.bridge.content import file_folders
+from app.bridge.content import approvals, file_folders
 from app.bridge.finishing import JANITOR, Desk, Operation, close
 from app.bridge.layout import GROUP
 from app.bridge.stores import OPEN, Stores
@@ -39,6 +39,7 @@ OPERATIONS: Final[Mapping[str, Operation]] = {
         rotation.OPERATION,
         erasure.OPERATION,
         migration.OPERATION,
+        approvals.OPERATION,
     )
 }
 """Everything that a crash may leave half-done."""

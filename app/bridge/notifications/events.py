@@ -6,7 +6,7 @@ whoever the event's entity would be shown to when asked for by itself.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
@@ -41,6 +41,7 @@ OVERSEEN: Final[dict[str, Capability | None]] = {
     "session": "audit.read",
     "key_slot": "audit.read",
     "config": "config.manage",
+    "approval_rule": "config.manage",
     "user_config": "config.manage",
     "secret": "config.manage",
     "flag": "operate",
@@ -114,8 +115,9 @@ def may_see(event: Told, viewer: Viewer) -> bool:
     """Whether somebody is told of an event in the group's store.
 
     Notes by whoever may read them; reports, and what hangs on them, by the one rule for reports,
-    also when the report is gone, for the event says whom it was about; what is the registry's by
-    the capability that its own call needs. Whatever has no rule here nobody is told of.
+    also when the report is gone, for the event says whom it was about; approvals by the member
+    who decides; what else is the registry's by the capability that its own call needs. Whatever
+    has no rule here nobody is told of.
 
     Args:
         event: Of the group's store.
@@ -124,19 +126,42 @@ def may_see(event: Told, viewer: Viewer) -> bool:
     Returns:
         The same at every place where events are handed out.
     """
-    if event.entity_type == "memory_doc":
-        return event.audience == "members" and viewer.has_scope("memory:read")
-    if event.entity_type == "blob":
-        if event.audience == "members":
-            return viewer.has_scope("memory:read")
-        report = json.loads(event.payload).get("report")
-        return viewer.has_scope("reports:read") and _may_read_report(report or {}, viewer)
-    if event.entity_type == "report":
-        told = json.loads(event.payload)
-        return viewer.has_scope("reports:read") and _may_read_report(told, viewer)
+    sees = _OF_CONTENT.get(event.entity_type)
+    if sees is not None:
+        return sees(event, viewer)
     if event.entity_type not in OVERSEEN or not viewer.has_scope("admin"):
         return False
     return viewer.is_admin or OVERSEEN[event.entity_type] in viewer.capabilities
+
+
+def _sees_note(event: Told, viewer: Viewer) -> bool:
+    return event.audience == "members" and viewer.has_scope("memory:read")
+
+
+def _sees_report(event: Told, viewer: Viewer) -> bool:
+    return viewer.has_scope("reports:read") and _may_read_report(json.loads(event.payload), viewer)
+
+
+def _sees_blob(event: Told, viewer: Viewer) -> bool:
+    if event.audience == "members":
+        return viewer.has_scope("memory:read")
+    report = json.loads(event.payload).get("report")
+    return viewer.has_scope("reports:read") and _may_read_report(report or {}, viewer)
+
+
+def _sees_approval(event: Told, viewer: Viewer) -> bool:
+    # Its member alone, and no token: none can list them.
+    is_own = json.loads(event.payload).get("requester_user_id") == viewer.user_id
+    return is_own and viewer.has_scope(ALL_SCOPES)
+
+
+_OF_CONTENT: Final[Mapping[str, Callable[[Told, Viewer], bool]]] = {
+    "memory_doc": _sees_note,
+    "report": _sees_report,
+    "blob": _sees_blob,
+    "approval": _sees_approval,
+}
+"""Entities whose events follow the rule of their own GET, and that rule."""
 
 
 def may_be_told(event: Told, scopes: frozenset[str]) -> bool:

@@ -8,6 +8,7 @@ from pydantic import Field
 from app.bridge.arguments import Arguments
 from app.bridge.callers import Call
 from app.bridge.content import files, notes
+from app.bridge.content.asking import Waiting
 from app.bridge.tools import texts
 from app.bridge.tools.advice import Place, advised, lines_advised, place_of
 from app.bridge.tools.outcomes import telling
@@ -155,7 +156,7 @@ async def _append_file(asking: Asking, given: AppendFile) -> Deed[Written]:
 
 def editing(
     asking: Asking, place: Place, edit: Edit, if_version: int | None = None
-) -> Callable[[Call], Awaitable[Written]]:
+) -> Callable[[Call], Awaitable[Written | Waiting]]:
     """What edits a file at one place, and says in its refusal what would be valid.
 
     Args:
@@ -174,7 +175,7 @@ def editing(
     text = edit.new if isinstance(edit, ReplaceText) else edit.text
     adds_bytes = len(text.encode())
 
-    def act(call: Call) -> Awaitable[Written]:
+    def act(call: Call) -> Awaitable[Written | Waiting]:
         return advised(
             asking,
             place,

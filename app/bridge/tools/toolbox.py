@@ -9,7 +9,9 @@ from pydantic import Field
 
 from app.bridge.arguments import Arguments
 from app.bridge.callers import Call, Caller
+from app.bridge.content.asking import Waiting
 from app.bridge.strongroom import Strongroom
+from app.clock import Millis, rfc3339
 from app.errors.callers import NotPermittedError
 from app.errors.inputs import InvalidInputError
 from app.owner.notes import Condition
@@ -109,14 +111,21 @@ class Asking:
 class Deed(Generic[ResultT]):
     """What is to be done, all arguments judged, and how it is told."""
 
-    act: Callable[[Call], Awaitable[ResultT]]
+    act: Callable[[Call], Awaitable[ResultT | Waiting]]
     """Does it, given the request's call, which goes to its deciding write."""
     tell: Callable[[ResultT], Answer]
     """Makes the answer of what the deciding write returns, and of nothing else."""
 
-    def answer(self, result: ResultT) -> Answer:
-        """What the agent is told, of what was done."""
-        return self.tell(result)
+    def answer(self, result: ResultT | Waiting) -> Answer:
+        """What the agent is told, whether it is done or waits for its member's decision."""
+        if not isinstance(result, Waiting):
+            return self.tell(result)
+        until = rfc3339(Millis(result.expires_at))
+        return Answer(
+            f"Nothing is written yet: it waits for approval {result.approval_id}, which your "
+            f"member decides until {until}. Do not send it again.",
+            approval_id=result.approval_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from app.bridge import layout
-from app.bridge.content import file_folders
+from app.bridge.content import file_folders, waiting
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.context import system_actor
@@ -18,7 +18,7 @@ from app.db.registry.store import RegistryTransactor
 from app.db.runtime.store import RuntimeReader, RuntimeStore, RuntimeTransactor
 from app.ids import UserId
 from app.owner import access, scheduled_jobs, thinning
-from app.registry import invitations, sessions, throttle
+from app.registry import approvals, invitations, sessions, throttle
 from app.runtime import (
     audit,
     deliveries,
@@ -162,11 +162,14 @@ def of_the_group(settings: Settings) -> Part[OwnerTransactor]:
 def of_the_registry(settings: Settings) -> Part[RegistryTransactor]:
     """What is swept in the registry."""
     kept_ms = settings.session_kept_days * _DAY_MS
+    approval_ms = settings.approval_kept_days * _DAY_MS
     return Part(
         [
             _plain(lambda tx, limit: sessions.prune(tx, _ago(tx, kept_ms), limit)),
             _plain(lambda tx, limit: invitations.prune(tx, _ago(tx, kept_ms), limit)),
             _plain(throttle.prune),
+            _plain(approvals.expire),
+            _plain(lambda tx, limit: approvals.prune(tx, _ago(tx, approval_ms), limit)),
         ]
     )
 
@@ -222,6 +225,8 @@ async def _sweep_all(
     if user_id is None:
         removed += await _sweep(room, store, of_the_group(room.settings), present)
         removed += await _sweep(room, room.stores.registry, of_the_registry(room.settings), present)
+    else:
+        removed += await waiting.settle(room.stores.registry, user_id, store)
     return removed + await _sweep_files(room, user_id or layout.GROUP, store, present)
 
 

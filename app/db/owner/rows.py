@@ -261,3 +261,36 @@ class ExpendableRow(NamedTuple):
     path: str
     version: int
     size_bytes: int
+
+
+class PendingWriteRow(NamedTuple):
+    """What an agent wants to write, until its member decides."""
+
+    id: str
+    tool: str
+    path: str
+    """Canonical, with its root."""
+    content: str | None
+    arguments: str
+    """JSON."""
+    base_version: str | None
+    agent_id: str | None
+    size_bytes: int
+    created_at: int
+    expires_at: int
+
+    @override
+    def __repr__(self) -> str:
+        return f"<PendingWriteRow {self.id}>"  # what a member may refuse is in no traceback
+
+
+class PendingFactsRow(NamedTuple):
+    """The same as the registry may know it: no path, no text."""
+
+    id: str
+    tool: str
+    root: str
+    agent_id: str | None
+    size_bytes: int
+    created_at: int
+    expires_at: int

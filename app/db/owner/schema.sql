@@ -239,6 +239,19 @@ WHEN OLD.file_id IS NOT NEW.file_id BEGIN
     unreferenced_since = iif(refs = 1, sys_now_ms(), NULL) WHERE id = OLD.file_id;
 END;
 
+CREATE TABLE pending_writes (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7, that of the approval
+  tool TEXT NOT NULL,              -- as write_file
+  path TEXT NOT NULL,              -- canonical, with its root
+  content TEXT,                    -- the text; NULL where none is brought
+  arguments TEXT NOT NULL CHECK (json_valid(arguments)), -- JSON: what else it was asked
+  base_version TEXT,               -- what stood there when it was asked; NULL: nothing
+  agent_id TEXT,                   -- bare: who asked; NULL: an agent without a name
+  size_bytes INTEGER NOT NULL,     -- of the text and of the edits' texts
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  expires_at INTEGER NOT NULL      -- unix milliseconds UTC
+) STRICT, WITHOUT ROWID;
+
 CREATE TRIGGER sys_track_memory_docs_insert AFTER INSERT ON memory_docs BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'insert', 'memory_doc.created', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', NULL, NEW.path, NULL, NEW.version, NULL, octet_length(NEW.content)), sys_now_ms(), sys_new_salt(), NULL); END;
 
 CREATE TRIGGER sys_track_memory_docs_update AFTER UPDATE ON memory_docs WHEN OLD.path IS NOT NEW.path OR OLD.version IS NOT NEW.version OR OLD.content IS NOT NEW.content BEGIN INSERT INTO sys_changes VALUES ('memory_doc', NEW.id, 'update', 'memory_doc.updated', 'members', json_object('path', NEW.path, 'version', NEW.version, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('path,version', 'content', OLD.path, NEW.path, OLD.version, NEW.version, iif(OLD.content IS NEW.content, NULL, octet_length(OLD.content)), iif(OLD.content IS NEW.content, NULL, octet_length(NEW.content))), sys_now_ms(), sys_new_salt(), NULL); END;

@@ -267,6 +267,47 @@ CREATE TRIGGER projects_removed AFTER DELETE ON projects BEGIN
   INSERT INTO removed_roots (root_id, kind, removed_at) VALUES (OLD.id, 'projects', sys_now_ms());
 END;
 
+CREATE TABLE approval_rules (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7
+  agent_id TEXT,                   -- bare: whom it is about; NULL: every agent
+  source TEXT CHECK (source IN ('files', 'tools', 'mcp')), -- the surface; NULL: every one
+  tool_pattern TEXT NOT NULL,      -- a tool, a glob of tools, or @fs_any, @fs_read, @fs_write
+  path_pattern TEXT,               -- a glob on the path with its root; NULL: every path
+  action TEXT NOT NULL CHECK (action IN ('require', 'allow', 'deny')),
+  note TEXT NOT NULL DEFAULT '',   -- why, for people
+  priority INTEGER NOT NULL,       -- the lowest comes first, and the first that fits decides
+  group_id TEXT REFERENCES tool_permission_groups (id), -- whose role has it; NULL: everybody
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1 -- guards every update
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX approval_rules_in_order ON approval_rules (priority, id);
+
+CREATE TABLE approvals (
+  id TEXT NOT NULL PRIMARY KEY,    -- UUIDv7, that of the pending write
+  requester_user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE, -- who decides
+  agent_id TEXT,                   -- bare: who asked; NULL: an agent without a name
+  tool TEXT NOT NULL,              -- what it is to do
+  target_root TEXT NOT NULL,       -- the first name of the path, never more of it
+  size_bytes INTEGER NOT NULL,     -- of the text
+  status TEXT NOT NULL DEFAULT 'pending'
+    CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'done', 'conflict')),
+  decided_by TEXT,                 -- user id; NULL: nobody yet, or its time was over
+  decided_at INTEGER,              -- unix milliseconds UTC; NULL until it is over
+  expires_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  created_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  updated_at INTEGER NOT NULL,     -- unix milliseconds UTC
+  version INTEGER NOT NULL DEFAULT 1, -- guards every update
+  CHECK ((decided_at IS NULL) = (status IN ('pending', 'approved')))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX approvals_of ON approvals (requester_user_id, id);
+
+CREATE INDEX approvals_waiting ON approvals (expires_at) WHERE status = 'pending';
+
+CREATE INDEX approvals_over ON approvals (decided_at) WHERE decided_at IS NOT NULL;
+
 CREATE TRIGGER sys_track_users_insert AFTER INSERT ON users BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'insert', 'user.created', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', NULL, NEW.username, NULL, NEW.display_name, NULL, NEW.role_id, NULL, NEW.encrypted, NULL, NEW.kdf_params, NULL, NEW.dek_id, NULL, NEW.password_is_temporary, NULL, NEW.active, NULL, NEW.quota_bytes, NULL, NEW.locale, NULL, NEW.birthdate, NULL, NEW.sex, NULL, octet_length(NEW.notes), NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]'), NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]')), sys_now_ms(), sys_new_salt(), NEW.id); END;
 
 CREATE TRIGGER sys_track_users_update AFTER UPDATE ON users WHEN OLD.username IS NOT NEW.username OR OLD.display_name IS NOT NEW.display_name OR OLD.role_id IS NOT NEW.role_id OR OLD.encrypted IS NOT NEW.encrypted OR OLD.kdf_params IS NOT NEW.kdf_params OR OLD.dek_id IS NOT NEW.dek_id OR OLD.password_is_temporary IS NOT NEW.password_is_temporary OR OLD.active IS NOT NEW.active OR OLD.quota_bytes IS NOT NEW.quota_bytes OR OLD.locale IS NOT NEW.locale OR OLD.birthdate IS NOT NEW.birthdate OR OLD.sex IS NOT NEW.sex OR OLD.notes IS NOT NEW.notes OR OLD.database_password IS NOT NEW.database_password OR OLD.password_hash IS NOT NEW.password_hash BEGIN INSERT INTO sys_changes VALUES ('user', NEW.id, 'update', 'user.updated', 'admins', json_object('username', NEW.username, 'role_id', NEW.role_id, 'active', NEW.active), sys_changed_fields('username,display_name,role_id,encrypted,kdf_params,dek_id,password_is_temporary,active,quota_bytes,locale,birthdate,sex', 'notes,database_password,password_hash', OLD.username, NEW.username, OLD.display_name, NEW.display_name, OLD.role_id, NEW.role_id, OLD.encrypted, NEW.encrypted, OLD.kdf_params, NEW.kdf_params, OLD.dek_id, NEW.dek_id, OLD.password_is_temporary, NEW.password_is_temporary, OLD.active, NEW.active, OLD.quota_bytes, NEW.quota_bytes, OLD.locale, NEW.locale, OLD.birthdate, NEW.birthdate, OLD.sex, NEW.sex, iif(OLD.notes IS NEW.notes, NULL, octet_length(OLD.notes)), iif(OLD.notes IS NEW.notes, NULL, octet_length(NEW.notes)), iif(OLD.database_password IS NEW.database_password, NULL, iif(OLD.database_password IS NULL, NULL, '[redacted]')), iif(OLD.database_password IS NEW.database_password, NULL, iif(NEW.database_password IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(OLD.password_hash IS NULL, NULL, '[redacted]')), iif(OLD.password_hash IS NEW.password_hash, NULL, iif(NEW.password_hash IS NULL, NULL, '[redacted]'))), sys_now_ms(), sys_new_salt(), NEW.id); END;
@@ -350,6 +391,18 @@ CREATE TRIGGER sys_track_disk_files_insert AFTER INSERT ON disk_files BEGIN INSE
 CREATE TRIGGER sys_track_disk_files_update AFTER UPDATE ON disk_files WHEN OLD.root_id IS NOT NEW.root_id OR OLD.action IS NOT NEW.action OR OLD.size_bytes IS NOT NEW.size_bytes OR OLD.author IS NOT NEW.author OR OLD.updated_at IS NOT NEW.updated_at BEGIN INSERT INTO sys_changes VALUES ('disk_file', NEW.root_id || ':' || NEW.path_digest, 'update', 'disk_file.updated', 'admins', json_object('root_id', NEW.root_id, 'action', NEW.action, 'size_bytes', NEW.size_bytes, 'author', NEW.author), sys_changed_fields('root_id,action,size_bytes,author,updated_at', '', OLD.root_id, NEW.root_id, OLD.action, NEW.action, OLD.size_bytes, NEW.size_bytes, OLD.author, NEW.author, OLD.updated_at, NEW.updated_at), sys_now_ms(), sys_new_salt(), NULL); END;
 
 CREATE TRIGGER sys_track_disk_files_delete AFTER DELETE ON disk_files BEGIN INSERT INTO sys_changes VALUES ('disk_file', OLD.root_id || ':' || OLD.path_digest, 'delete', 'disk_file.deleted', 'admins', json_object('root_id', OLD.root_id, 'action', OLD.action, 'size_bytes', OLD.size_bytes, 'author', OLD.author), sys_changed_fields('root_id,action,size_bytes,author,updated_at', '', OLD.root_id, NULL, OLD.action, NULL, OLD.size_bytes, NULL, OLD.author, NULL, OLD.updated_at, NULL), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_approval_rules_insert AFTER INSERT ON approval_rules BEGIN INSERT INTO sys_changes VALUES ('approval_rule', NEW.id, 'insert', 'approval_rule.created', 'admins', json_object('action', NEW.action, 'priority', NEW.priority), sys_changed_fields('agent_id,source,tool_pattern,path_pattern,action,note,priority,group_id', '', NULL, NEW.agent_id, NULL, NEW.source, NULL, NEW.tool_pattern, NULL, NEW.path_pattern, NULL, NEW.action, NULL, NEW.note, NULL, NEW.priority, NULL, NEW.group_id), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_approval_rules_update AFTER UPDATE ON approval_rules WHEN OLD.agent_id IS NOT NEW.agent_id OR OLD.source IS NOT NEW.source OR OLD.tool_pattern IS NOT NEW.tool_pattern OR OLD.path_pattern IS NOT NEW.path_pattern OR OLD.action IS NOT NEW.action OR OLD.note IS NOT NEW.note OR OLD.priority IS NOT NEW.priority OR OLD.group_id IS NOT NEW.group_id BEGIN INSERT INTO sys_changes VALUES ('approval_rule', NEW.id, 'update', 'approval_rule.updated', 'admins', json_object('action', NEW.action, 'priority', NEW.priority), sys_changed_fields('agent_id,source,tool_pattern,path_pattern,action,note,priority,group_id', '', OLD.agent_id, NEW.agent_id, OLD.source, NEW.source, OLD.tool_pattern, NEW.tool_pattern, OLD.path_pattern, NEW.path_pattern, OLD.action, NEW.action, OLD.note, NEW.note, OLD.priority, NEW.priority, OLD.group_id, NEW.group_id), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_approval_rules_delete AFTER DELETE ON approval_rules BEGIN INSERT INTO sys_changes VALUES ('approval_rule', OLD.id, 'delete', 'approval_rule.deleted', 'admins', json_object('action', OLD.action, 'priority', OLD.priority), sys_changed_fields('agent_id,source,tool_pattern,path_pattern,action,note,priority,group_id', '', OLD.agent_id, NULL, OLD.source, NULL, OLD.tool_pattern, NULL, OLD.path_pattern, NULL, OLD.action, NULL, OLD.note, NULL, OLD.priority, NULL, OLD.group_id, NULL), sys_now_ms(), sys_new_salt(), NULL); END;
+
+CREATE TRIGGER sys_track_approvals_insert AFTER INSERT ON approvals BEGIN INSERT INTO sys_changes VALUES ('approval', NEW.id, 'insert', 'approval.requested', 'admins', json_object('requester_user_id', NEW.requester_user_id, 'agent_id', NEW.agent_id, 'tool', NEW.tool, 'target_root', NEW.target_root, 'size_bytes', NEW.size_bytes, 'status', NEW.status), sys_changed_fields('requester_user_id,agent_id,tool,target_root,size_bytes,status,decided_by,decided_at,expires_at', '', NULL, NEW.requester_user_id, NULL, NEW.agent_id, NULL, NEW.tool, NULL, NEW.target_root, NULL, NEW.size_bytes, NULL, NEW.status, NULL, NEW.decided_by, NULL, NEW.decided_at, NULL, NEW.expires_at), sys_now_ms(), sys_new_salt(), NEW.requester_user_id); END;
+
+CREATE TRIGGER sys_track_approvals_update AFTER UPDATE ON approvals WHEN OLD.requester_user_id IS NOT NEW.requester_user_id OR OLD.agent_id IS NOT NEW.agent_id OR OLD.tool IS NOT NEW.tool OR OLD.target_root IS NOT NEW.target_root OR OLD.size_bytes IS NOT NEW.size_bytes OR OLD.status IS NOT NEW.status OR OLD.decided_by IS NOT NEW.decided_by OR OLD.decided_at IS NOT NEW.decided_at OR OLD.expires_at IS NOT NEW.expires_at BEGIN INSERT INTO sys_changes VALUES ('approval', NEW.id, 'update', CASE WHEN OLD.decided_at IS NULL AND NEW.decided_at IS NOT NULL THEN 'approval.decided' ELSE 'approval.updated' END, 'admins', json_object('requester_user_id', NEW.requester_user_id, 'agent_id', NEW.agent_id, 'tool', NEW.tool, 'target_root', NEW.target_root, 'size_bytes', NEW.size_bytes, 'status', NEW.status), sys_changed_fields('requester_user_id,agent_id,tool,target_root,size_bytes,status,decided_by,decided_at,expires_at', '', OLD.requester_user_id, NEW.requester_user_id, OLD.agent_id, NEW.agent_id, OLD.tool, NEW.tool, OLD.target_root, NEW.target_root, OLD.size_bytes, NEW.size_bytes, OLD.status, NEW.status, OLD.decided_by, NEW.decided_by, OLD.decided_at, NEW.decided_at, OLD.expires_at, NEW.expires_at), sys_now_ms(), sys_new_salt(), NEW.requester_user_id); END;
+
+CREATE TRIGGER sys_track_approvals_delete AFTER DELETE ON approvals BEGIN INSERT INTO sys_changes VALUES ('approval', OLD.id, 'delete', 'approval.deleted', 'admins', json_object('requester_user_id', OLD.requester_user_id, 'agent_id', OLD.agent_id, 'tool', OLD.tool, 'target_root', OLD.target_root, 'size_bytes', OLD.size_bytes, 'status', OLD.status), sys_changed_fields('requester_user_id,agent_id,tool,target_root,size_bytes,status,decided_by,decided_at,expires_at', '', OLD.requester_user_id, NULL, OLD.agent_id, NULL, OLD.tool, NULL, OLD.target_root, NULL, OLD.size_bytes, NULL, OLD.status, NULL, OLD.decided_by, NULL, OLD.decided_at, NULL, OLD.expires_at, NULL), sys_now_ms(), sys_new_salt(), OLD.requester_user_id); END;
 
 CREATE TRIGGER sys_track_config_insert AFTER INSERT ON config BEGIN INSERT INTO sys_changes VALUES ('config', NEW.key, 'insert', 'config.created', 'admins', json_object('key', NEW.key), sys_changed_fields('value', '', NULL, NEW.value), sys_now_ms(), sys_new_salt(), NULL); END;
 

@@ -1,7 +1,7 @@
 """The registry's statements, each bound to the type of its rows."""
 
 from app.db.queries import load
-from app.db.registry import rows
+from app.db.registry import approval_rows, rows
 
 STATEMENTS = load("app.db.registry")
 
@@ -137,3 +137,22 @@ LIST_REMOVED_ROOTS = STATEMENTS.bind("list_removed_roots", rows.DiskRootRow)
 FORGET_REMOVED_ROOT = STATEMENTS.bind_command("forget_removed_root")
 LIST_WRITTEN_ROOTS = STATEMENTS.bind("list_written_roots", rows.DiskRootRow)
 LIST_DISK_ROOTS = STATEMENTS.bind("list_disk_roots", rows.DiskRootRow)
+
+LIST_APPROVAL_RULES = STATEMENTS.bind("list_approval_rules", approval_rows.ApprovalRuleRow)
+FIND_APPROVAL_RULE = STATEMENTS.bind("find_approval_rule", approval_rows.ApprovalRuleRow)
+COUNT_APPROVAL_RULES = STATEMENTS.bind("count_approval_rules", rows.CountRow)
+ADD_APPROVAL_RULE = STATEMENTS.bind_command("add_approval_rule")
+SET_APPROVAL_RULE = STATEMENTS.bind("set_approval_rule", rows.CountRow)
+REMOVE_APPROVAL_RULE = STATEMENTS.bind("remove_approval_rule", rows.TextRow)
+FIND_PERMISSION_GROUP = STATEMENTS.bind("find_permission_group", rows.TextRow)
+
+ADD_APPROVAL = STATEMENTS.bind_command("add_approval")
+FIND_APPROVAL = STATEMENTS.bind("find_approval", approval_rows.ApprovalRow)
+LIST_APPROVALS_OF = STATEMENTS.bind("list_approvals_of", approval_rows.ApprovalRow)
+LIST_APPROVALS = STATEMENTS.bind("list_approvals", approval_rows.ApprovalRow)
+LIST_APPROVAL_STATES = STATEMENTS.bind("list_approval_states", approval_rows.ApprovalStateRow)
+BEGIN_DECISION = STATEMENTS.bind("begin_decision", rows.TextRow)
+END_DECISION = STATEMENTS.bind("end_decision", rows.TextRow)
+EXPIRE_APPROVALS = STATEMENTS.bind("expire_approvals", rows.TextRow)
+EXPIRE_APPROVALS_OF = STATEMENTS.bind("expire_approvals_of", rows.TextRow)
+PRUNE_APPROVALS = STATEMENTS.bind("prune_approvals", rows.TextRow)

@@ -11,6 +11,7 @@ from app.bridge.content import files
 from app.bridge.content import notes as bridge
 from app.owner import difference, paths, versions
 from app.web import cursors
+from app.web.owner.approvals import WAITS, or_waiting
 from app.web.owner.note_shapes import (
     DiffBody,
     DiffQuery,
@@ -60,7 +61,10 @@ async def _get(ask: Ask, path: str, version: int) -> dict[str, Any]:
 async def list_versions(
     query: Annotated[VersionsQuery, FromQuery()], ask: AskDep
 ) -> dict[str, Any]:
-    """A path's history, newest first, also of a deleted note."""
+    """A path's history, newest first, also of a deleted note.
+
+    Files of shared folders and projects have none: 409 `not_versioned`, as for each such call.
+    """  # noqa: DOC201 - the words are OpenAPI's
     return await _list(ask, query)
 
 
@@ -123,11 +127,11 @@ async def diff_by_body(body: DiffBody, ask: AskDep) -> dict[str, Any]:
     return await _diff(ask, body.path, body.old, body.new)
 
 
-@router.post("/api/file/restore")
+@router.post("/api/file/restore", responses=WAITS)
 async def restore_file(body: RestoreBody, ask: AskDep) -> Response:
     """Put an old version back as the newest; also of a deleted note."""
     ref, condition = paths.clean(body.path), condition_of(ask.request)
     return await ask.once(
         lambda call: files.restore(ask.room, ask.caller, call, ref, body.version, condition),
-        partial(written_response, ref.display),
+        or_waiting(partial(written_response, ref.display)),
     )

@@ -13,6 +13,7 @@ from app.owner.notes import Condition
 from app.owner.tree import Moved
 from app.web.answers import OBJECT, as_json, no_content
 from app.web.descriptions import raw_body
+from app.web.owner.approvals import WAITS, or_waiting
 from app.web.owner.note_shapes import (
     AppendBody,
     DeleteBody,
@@ -38,7 +39,8 @@ _WRITTEN: Final[dict[int | str, dict[str, Any]]] = {
     201: {
         "description": "It is new.",
         "content": {"application/json": {"schema": {"type": "object"}}},
-    }
+    },
+    **WAITS,
 }
 _TEXT: Final = ("text/markdown", "text/plain")
 
@@ -47,7 +49,7 @@ async def _put(ask: Ask, path: str, text: str) -> Response:
     ref, condition = paths.clean(path), condition_of(ask.request)
     return await ask.once(
         lambda call: files.put(ask.room, ask.caller, call, ref, text, condition),
-        partial(written_response, ref.display),
+        or_waiting(partial(written_response, ref.display)),
     )
 
 
@@ -76,7 +78,7 @@ async def append_file(ask: AskDep, path: Annotated[Path | None, FromQuery()] = N
     ref, condition = paths.clean(path), condition_of(ask.request)
     return await ask.once(
         lambda call: files.append(ask.room, ask.caller, call, ref, text, condition),
-        partial(written_response, ref.display),
+        or_waiting(partial(written_response, ref.display)),
     )
 
 
@@ -87,11 +89,11 @@ async def _edit(ask: Ask, path: str, bodies: Sequence[EditBody]) -> Response:
         lambda call: files.edit(
             ask.room, ask.caller, call, ref, edits, condition, adds_bytes=adds_bytes
         ),
-        partial(written_response, ref.display),
+        or_waiting(partial(written_response, ref.display)),
     )
 
 
-@router.patch("/api/file")
+@router.patch("/api/file", responses=WAITS)
 async def patch_file(
     query: Annotated[PathQuery, FromQuery()], body: EditsBody, ask: AskDep
 ) -> Response:
@@ -99,7 +101,7 @@ async def patch_file(
     return await _edit(ask, query.path, body.edits)
 
 
-@router.post("/api/file/edit")
+@router.post("/api/file/edit", responses=WAITS)
 async def edit_file(body: EditFileBody, ask: AskDep) -> Response:
     """As `PATCH /api/file`."""
     return await _edit(ask, body.path, body.edits)
@@ -117,23 +119,23 @@ async def _delete(ask: Ask, what: DeleteBody | DeleteQuery) -> Response:
             purge=what.purge,
             recursive=what.recursive,
         ),
-        no_content,
+        or_waiting(no_content),
     )
 
 
-@router.delete("/api/file", status_code=204)
+@router.delete("/api/file", status_code=204, responses=WAITS)
 async def delete_file(query: Annotated[DeleteQuery, FromQuery()], ask: AskDep) -> Response:
     """Delete a note, or with `recursive` a folder; with `purge` every version goes too."""
     return await _delete(ask, query)
 
 
-@router.post("/api/file/delete", status_code=204)
+@router.post("/api/file/delete", status_code=204, responses=WAITS)
 async def delete_file_by_body(body: DeleteBody, ask: AskDep) -> Response:
     """As `DELETE /api/file`."""
     return await _delete(ask, body)
 
 
-@router.post("/api/file/move", response_model=OBJECT)
+@router.post("/api/file/move", response_model=OBJECT, responses=WAITS)
 async def move_file(body: MoveBody, ask: AskDep) -> Response:
     """Move a note, or with `recursive` a folder, to where nothing stands, inside one root.
 
@@ -148,7 +150,7 @@ async def move_file(body: MoveBody, ask: AskDep) -> Response:
         lambda call: files.move(
             ask.room, ask.caller, call, source, target, condition, recursive=body.recursive
         ),
-        as_json(partial(_moved, source.root)),
+        or_waiting(as_json(partial(_moved, source.root))),
     )
 
 

@@ -47,7 +47,7 @@ def item(connection: Connection, request: pytest.FixtureRequest) -> Iterator[Tra
     row = {name: _FIRST[kind] for name, kind in types.items()}
     before = _marks(connection)
     connection.all(f"INSERT INTO {item.table} ({names}) VALUES ({marks})", row)  # noqa: S608 - of the schema
-    assert _new(connection, item, before) == [f"{item.entity}.created"]
+    assert _new(connection, item, before) == [item.born or f"{item.entity}.created"]
     yield item
     connection.all("ROLLBACK")
 
@@ -138,6 +138,7 @@ OF_NOBODY: Final = {
     "flags": "of the whole instance",
     "shared_folders": "of the group",
     "disk_files": "of whoever is in the folder",
+    "approval_rules": "of the whole instance",
     "config": "of the whole instance",
 }
 """Tables of the registry whose changes concern no one member, and why."""

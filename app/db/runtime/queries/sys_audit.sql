@@ -21,7 +21,9 @@ SELECT coalesce(hex(row_hash), 'seq ' || seq) AS value FROM sys_audit WHERE seq 
 UPDATE sys_audit SET fields = NULL, salt = NULL, done_to = NULL
 WHERE (entity = 'user' AND record_id = :user_id) OR done_to = :user_id
   OR (entity IN ('session', 'key_slot')
-    AND :user_id IN (fields ->> '$.user_id[0]', fields ->> '$.user_id[1]'));
+    AND :user_id IN (fields ->> '$.user_id[0]', fields ->> '$.user_id[1]'))
+  OR (entity = 'approval' AND :user_id IN (
+    fields ->> '$.requester_user_id[0]', fields ->> '$.requester_user_id[1]'));
 
 -- name: expire_audit_fields
 -- The oldest fields go, each with its salt; the skeleton and the digest stay.
