@@ -19,6 +19,7 @@ from app.web.envelope import Envelope
 from app.web.hot import HotPath
 from app.web.owner import (
     approvals,
+    archives,
     blobs,
     contexts,
     file_versions,
@@ -45,6 +46,7 @@ ROUTERS = (
     tools.router,
     mcp.router,
     contexts.router,
+    archives.router,
     file_versions.router,
     session.router,
     reports.router,
@@ -131,6 +133,7 @@ def create_app(  # noqa: PLR0913 - each is one seam
         json_bytes_max=settings.json_bytes_max,
         body_limits={
             **files.body_limits(settings),
+            **archives.body_limits(settings),
             **tools.body_limits(settings),
             **mcp.body_limits(settings),
         },

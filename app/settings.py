@@ -61,6 +61,10 @@ class Settings(Figures):
     """Bytes of system.db and the group's files."""
     notes_max: int = Field(default=50_000, ge=1, le=60_000)
     """Notes that a store has at most; as many as an archive can bring back."""
+    archive_bytes_max: int = Field(default=256 * MIB, ge=1)
+    """Bytes of an archive of notes that is taken in."""
+    archive_text_bytes_max: int = Field(default=GIB, ge=1)
+    """Bytes of all that is in such an archive, unpacked."""
     context_bytes_max: int = Field(default=256 * KIB, ge=1)
     """Bytes of all texts that one context has, for a prompt."""
     prompt_bytes_max: int = Field(default=MIB, ge=1)

@@ -1,5 +1,6 @@
 """A caller's own store: opened when needed, each opening on record."""
 
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -97,12 +98,21 @@ async def require_quota(
     """
     if not adds_bytes:
         return
-    size, bytes_max = await used_bytes(room, caller.user_id), bytes_max_of(room, caller)
+    size, bytes_max = await _held_bytes(room, caller), bytes_max_of(room, caller)
     if size + adds_bytes > bytes_max:
         if call is not None and call.once is not None:
             once = call.once
             await with_own(room, caller, call, lambda store: store.read(once.require_new))
         raise QuotaExceededError(limit_max=bytes_max, left=bytes_max - size)
+
+
+async def _held_bytes(room: Strongroom, caller: Caller) -> int:
+    """What counts against the caller's quota; of a store that is not open here its whole file."""
+    store = room.stores.find(caller.user_id, caller.account.generation)
+    if store is not None:
+        with contextlib.suppress(StoreClosedError):
+            return await store.read(own_quota(room, caller).used)
+    return await used_bytes(room, caller.user_id)
 
 
 def bytes_max_of(room: Strongroom, caller: Caller) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, JsonValue
 
+from app.bridge import archive_commands
 from app.bridge.accounts import erasure, members
 from app.bridge.accounts.signup import NewMember, sign_up
 from app.bridge.arguments import (
@@ -138,6 +139,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "user.deactivate": command(OneUser, _deactivate_user),
     "user.erase": command(OneUser, _erase_user),
     "lock": command(OneUser, _lock),
+    **archive_commands.COMMANDS,
     **audit.COMMANDS,
     **fleet.COMMANDS,
     **half_done.COMMANDS,

@@ -17,6 +17,7 @@ from app.clock import Clock
 from app.crypto.kdf import KdfParams
 from app.db.context import Actor
 from app.db.registry.rows import AccountRow
+from app.ids import UserId
 from app.settings import Settings
 
 P = ParamSpec("P")
@@ -45,6 +46,8 @@ class Strongroom:
     operations: Operations
     reach: Reach = reach_nothing
     streams: Streams = field(default_factory=Streams)
+    copying: set[UserId] = field(default_factory=set)
+    """Members of whose notes an archive is made or taken in here."""
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process was asked to end: whatever waits for news is to stop waiting."""
 

@@ -88,8 +88,12 @@ def confirm(question: str) -> None:
         raise typer.Exit(supervisor.EXIT_CANNOT)
 
 
-def ask_password(*, from_stdin: bool) -> str:
-    """Take a new password: one line of standard input, or typed twice at a prompt.
+def ask_password(*, from_stdin: bool, is_new: bool = True) -> str:
+    """Take a password: one line of standard input, or typed at a prompt.
+
+    Args:
+        from_stdin: Whether it comes from there.
+        is_new: Whether it is to be set, and so typed twice.
 
     Returns:
         As typed; the rule for passwords is applied where it is set.
@@ -106,9 +110,10 @@ def ask_password(*, from_stdin: bool) -> str:
         message = "Nobody can be asked here: say --password-stdin."
         raise typer.BadParameter(message)
     try:
-        return str(typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True))
+        typed = typer.prompt("Password", hide_input=True, confirmation_prompt=is_new, err=True)
     except typer.Abort as error:
         raise typer.Exit(supervisor.EXIT_CANNOT) from error
+    return str(typed)
 
 
 @contextlib.contextmanager

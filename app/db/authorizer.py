@@ -21,6 +21,7 @@ _FREE_PRAGMAS: Final = frozenset(
         "data_version",
         "freelist_count",
         "page_count",
+        "page_size",
         "table_info",
         "table_list",
         "wal_checkpoint",

@@ -18,6 +18,11 @@
     |   +-- IdempotencyNotSupportedError  InvalidIdempotencyKeyError
     |   +-- WebhookUrlError  WebhookTargetError
     |   +-- IdempotencyKeyReusedError
+    |   +-- ArchiveError                 an archive that cannot be taken in; says which entry
+    |       +-- ArchiveDamagedError  ArchiveOverlapError  ArchiveEncryptedError
+    |       +-- ArchiveMethodError  ArchiveKindError  ArchiveNameError
+    |       +-- ArchiveDuplicateError  ArchiveBombError  ArchiveTooLargeError
+    |       +-- ArchiveTextError  ArchiveManifestError
     +-- PayloadTooLargeError
     +-- ConflictError                    the state of things stands against it
     |   +-- VersionConflictError  AlreadyExistsError  PathConflictError

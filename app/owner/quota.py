@@ -10,7 +10,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from app.db.owner import statements
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.db.sqlite import PAGE_SIZE
 from app.errors.stores import QuotaExceededError
 
 T = TypeVar("T")
@@ -65,8 +64,8 @@ class Quota:
 
     def used(self, reader: OwnerReader) -> int:
         """Bytes of the store, as it stands in this transaction, and of the files beside it."""
-        [pages] = reader.all(statements.COUNT_PAGES)
-        return pages.value * PAGE_SIZE + self.files_bytes()
+        [pages] = reader.all(statements.SUM_PAGES)
+        return pages.value + self.files_bytes()
 
     def require_within(self, reader: OwnerReader) -> None:
         """Refuse to go on in a store that holds too much by now.

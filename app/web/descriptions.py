@@ -36,6 +36,7 @@ _PROBLEM: Final[Mapping[str, Any]] = {
         "current_version": {"type": ["integer", "null"]},
         "lines": {"type": "array", "items": {"type": "integer"}},
         "first_seq": {"type": "integer"},
+        "entry": {"type": ["integer", "null"]},
         "limit": {"type": "string", "enum": ["bytes", "notes"]},
         "limit_max": {"type": "integer"},
         "left": {"type": "integer"},

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from app import telemetry
+from app.errors.archives import ArchiveError
 from app.errors.callers import TooManyAttemptsError
 from app.errors.conflicts import (
     AlreadyExistsError,
@@ -54,6 +55,18 @@ STATUS: Final[Mapping[str, int]] = {
     "idempotency_in_progress": 409,
     "idempotency_answer_not_kept": 409,
     "payload_too_large": 413,
+    "archive_unreadable": 422,
+    "archive_damaged": 422,
+    "archive_overlap": 422,
+    "archive_encrypted": 422,
+    "archive_method": 422,
+    "archive_kind": 422,
+    "archive_name": 422,
+    "archive_duplicate": 422,
+    "archive_bomb": 422,
+    "archive_too_large": 413,
+    "archive_not_text": 422,
+    "archive_manifest": 422,
     "conflict": 409,
     "constraint_failed": 409,
     "version_conflict": 412,
@@ -175,6 +188,8 @@ def response_to(error: StrongroomError, request_id: str) -> Response:
         more["lines"] = error.lines
     if isinstance(error, EventCursorExpiredError):
         more["first_seq"] = error.first_seq
+    if isinstance(error, ArchiveError):
+        more["entry"] = error.entry
     if isinstance(error, QuotaExceededError):
         more |= {"limit": error.limit, "limit_max": error.limit_max, "left": error.left}
     if status == 401:  # noqa: PLR2004 - RFC 9110, 11.6.1

@@ -124,6 +124,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/tools/delete": _WRITE,
     "POST /api/tools/rename": _WRITE,
     "POST /mcp": _MCP,
+    "GET /api/memory/export": Rule(needs_store=True, is_recent=True),
+    "POST /api/memory/import": Rule(needs_store=True),
     "GET /api/context": _READ,
     "POST /api/context": _READ,
     "POST /api/prompt/render": _READ,

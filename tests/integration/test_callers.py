@@ -10,6 +10,7 @@ from app.bridge.accounts.api_tokens import SCOPES
 from app.web.rules import RULES
 from tests.support.clients import Client, code_of
 from tests.support.people import People, people_on
+from tests.support.texts import PERSONS, ROOTS, TEXT_CALLS, ask_for_text, scope_of
 
 EVERYBODY: Final = "everybody"
 SIGNED_IN: Final = "whoever is signed in"
@@ -83,6 +84,25 @@ OPEN_TO: Final = {
     "POST /api/tools/delete": SIGNED_IN,
     "POST /api/tools/rename": SIGNED_IN,
     "POST /mcp": SIGNED_IN,
+    "GET /api/shared-folders": "memory:read",
+    "GET /api/admin/shared-folders": OVERSEER,
+    "POST /api/admin/shared-folders": MANAGER,
+    "GET /api/admin/shared-folders/{folder_id}": OVERSEER,
+    "PATCH /api/admin/shared-folders/{folder_id}": MANAGER,
+    "DELETE /api/admin/shared-folders/{folder_id}": MANAGER,
+    "GET /api/admin/shared-folders/{folder_id}/members": OVERSEER,
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": MANAGER,
+    "DELETE /api/admin/shared-folders/{folder_id}/members/{user_id}": MANAGER,
+    "GET /api/projects": "memory:read",
+    "POST /api/projects": PERSON,
+    "GET /api/projects/{project_id}": "memory:read",
+    "PATCH /api/projects/{project_id}": PERSON,
+    "DELETE /api/projects/{project_id}": PERSON,
+    "GET /api/projects/{project_id}/members": "memory:read",
+    "PUT /api/projects/{project_id}/members/{user_id}": PERSON,
+    "DELETE /api/projects/{project_id}/members/{user_id}": PERSON,
+    "GET /api/memory/export": PERSON,
+    "POST /api/memory/import": PERSON,
     "GET /api/context": "memory:read",
     "POST /api/context": "memory:read",
     "POST /api/prompt/render": "memory:read",
@@ -229,7 +249,13 @@ def knock(client: Client, call: str) -> httpx.Response:
 
 MAKES: Final = "PUT /api/blobs/{blob_id}"
 """Whose id is the caller's to choose."""
-RAW: Final = {"PUT /api/file", "PATCH /api/file", "DELETE /api/file", MAKES}
+RAW: Final = {
+    "PUT /api/file",
+    "PATCH /api/file",
+    "DELETE /api/file",
+    "POST /api/memory/import",
+    MAKES,
+}
 RULES_PLACES: Final = {
     call.split()[1]: [part[1:-1] for part in call.split()[1].split("/") if part.startswith("{")]
     for call in RULES
@@ -406,3 +432,39 @@ def test_an_id_that_is_none_is_not_there(call: str, people: People) -> None:
         answer = people.admin.call(method, template.format_map(names), **more)
         assert answer.status_code == 404, odd
         assert method == "HEAD" or code_of(answer) == "not_found", odd
+
+
+def test_every_call_on_texts_is_tried() -> None:
+    """Whatever the rules have under these paths."""
+    places = (
+        "/api/file",
+        "/api/search",
+        "/api/context",
+        "/api/prompt",
+        "/api/tools",
+        "/api/memory",
+    )
+    found = {call for call in RULES if call.split()[1].startswith(places)}
+    assert found - PERSONS == TEXT_CALLS.keys()
+    assert {scope_of(call, root) for call in TEXT_CALLS for root in ROOTS} <= set(SCOPES)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_token_reaches_texts_by_its_scope_alone(scope: str, people: People) -> None:
+    """Each call, in each root: refused without the scope, and never for its want with it."""
+    program = people.token(people.admin, scope, is_agent=False)
+    asked = [(call, root) for call in TEXT_CALLS for root in ROOTS]
+    told = {(call, root): ask_for_text(program, call, root) for call, root in asked}
+    refused = {where for where, status in told.items() if status == 403}
+    assert refused == {where for where in asked if scope_of(*where) != scope}
+    assert all(status < 500 for status in told.values())
+
+
+def test_a_tokens_scopes_are_its_makers(people: People) -> None:
+    """A token makes none; a person's may have all but what their role has not."""
+    body = {"label": "t", "scopes": list(SCOPES)}
+    assert people.admin.call("POST", "/api/tokens", json=body).status_code == 201
+    assert people.member.call("POST", "/api/tokens", json=body).status_code == 403
+    agent = people.token(people.admin, *SCOPES)
+    made = agent.call("POST", "/api/tokens", json={"label": "t", "scopes": ["memory:read"]})
+    assert code_of(made) == "human_session_required"

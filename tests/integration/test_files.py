@@ -1,11 +1,14 @@
 """Notes over HTTP: written, read, edited, moved, deleted, and brought back."""
 
+import io
+import zipfile
 from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx
 import pytest
 
+from tests.support.archives import zipped
 from tests.support.clients import Client, code_of
 from tests.support.people import People, people_on
 
@@ -444,3 +447,65 @@ def test_a_number_in_a_query_is_digits(me: Client, limit: str) -> None:
     """What only one language reads as a number is none."""
     answer = me.call("GET", "/api/search", params={"q": "x", "limit": limit})
     assert (answer.status_code, code_of(answer)) == (422, "invalid_request")
+
+
+def test_notes_are_exported_and_imported(people: People) -> None:
+    """As a ZIP file, whole; what comes in is all written, or nothing, and why."""
+    porter, taker = people.add("porter", "member"), people.add("taker", "member")
+    assert porter.put("user-memory/a:b/c.md", "text").is_success
+    exported = porter.call("GET", "/api/memory/export")
+    assert exported.status_code == 200, exported.text
+    assert exported.headers["content-type"] == "application/zip"
+    assert "strongroom-memory.zip" in exported.headers["content-disposition"]
+    assert int(exported.headers["content-length"]) == len(exported.content)
+    with zipfile.ZipFile(io.BytesIO(exported.content)) as archive:
+        assert archive.read("user-memory/a%3Ab/c.md") == b"text"
+
+    def send(content: bytes, kind: str = "application/zip") -> httpx.Response:
+        headers = {**taker.headers, "Content-Type": kind}
+        path = "/api/memory/import"
+        return taker.service.client.post(path, content=content, headers=headers)
+
+    for written, unchanged in ((1, 2), (0, 3)):
+        done = send(exported.content)
+        assert done.json() == {"written": written, "unchanged": unchanged}
+    assert taker.read("user-memory/a:b/c.md") == "text"
+    assert send(exported.content, "application/octet-stream").status_code == 415
+    refused = send(exported.content[:-9])
+    assert (refused.status_code, code_of(refused)) == (422, "archive_unreadable")
+    refused = send(zipped(("a.md", b"text"), ("../b.md", b"text")))
+    assert (refused.status_code, code_of(refused)) == (422, "archive_name")
+    assert refused.json()["entry"] == 2
+    assert taker.get("user-memory/a.md").status_code == 404
+
+
+def test_a_context_is_asked_for_by_either_form(people: People) -> None:
+    """By a path for each in the query, or as JSON; a template is filled in."""
+    me = people.add("prompted", "member")
+    asked = {"inject": ["user-memory/index.md", "shared-memory/none"]}
+    plain = me.call("GET", "/api/context", params=asked)
+    assert plain.json() == me.call("POST", "/api/context", json=asked).json()
+    found, missing = plain.json()["items"]
+    assert found["content"].startswith("# Index")
+    assert (found["version"], found["is_cut"]) == (1, False)
+    assert missing == {
+        "path": "shared-memory/none",
+        "is_missing": True,
+        "is_cut": False,
+        "content": None,
+    }
+    for wrong in ({}, {"inject": ["user-memory"] * 65}, {"inject": ["user-memory/\0"]}):
+        for answer in (
+            me.call("GET", "/api/context", params=wrong),
+            me.call("POST", "/api/context", json=wrong),
+        ):
+            assert answer.status_code == 422
+    body = {"template": "<!-- USER_PROFILE -->|<!-- OWN -->|<!-- NO -->", "values": {"OWN": "x"}}
+    rendered = me.call("POST", "/api/prompt/render", json=body).json()
+    assert rendered["text"].startswith("Name: prompted\n")
+    assert rendered["text"].endswith("|x|<!-- NO -->")
+    assert (rendered["unknown"], rendered["withheld"]) == (["NO"], [])
+    agent = people.token(me, "memory:read")
+    assert agent.call("POST", "/api/prompt/render", json=body).json()["withheld"] == [
+        "USER_PROFILE"
+    ]

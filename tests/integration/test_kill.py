@@ -20,6 +20,7 @@ from tests.support.operations import (
     TEXT,
     Erasure,
     FirstChange,
+    Import,
     Invitation,
     Operation,
     PasswordChange,
@@ -69,6 +70,7 @@ ERASURE: Final = {
 }
 
 UPLOAD: Final = {"blob.arrived": False, "blob.kept": True}
+IMPORT: Final = {"import.verified": False, "import.written": True}
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,7 @@ EACH: Final = [
     *_cases(Recovery, RECOVERY),
     *_cases(Erasure, ERASURE),
     *_cases(Upload, UPLOAD),
+    *_cases(Import, IMPORT),
 ]
 """Every point of every operation but set-up, once."""
 LONG: Final = [
@@ -108,6 +111,7 @@ LONG: Final = [
     *_cases(Recovery, ROTATION),
     *_cases(Erasure, ERASURE, encrypted=False),
     *_cases(Upload, UPLOAD, encrypted=False),
+    *_cases(Import, IMPORT, encrypted=False),
     *_cases(Request, ASKED),
     *_cases(Approval, APPROVED),
     *_cases(Approval, APPROVED, encrypted=False),

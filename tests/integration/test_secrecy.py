@@ -4,7 +4,9 @@ Every private value sent holds one random mark, so that one search finds any of 
 number after it tells which call let it out.
 """
 
+import io
 import re
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
@@ -160,9 +162,21 @@ def _notes(sender: Sender) -> None:
     sender.send("POST /api/blobs/list", 422, json=lost)
     sender.send("GET /api/search", 200, params={"q": sender.mark("search")})
     sender.send("POST /api/search", 200, json={"q": line})
+
+
+def _copies(sender: Sender) -> None:
+    """What goes into prompts and archives."""
+    note = f"user-memory/{sender.mark('path')}.md"
     asked = {"inject": [note, f"user-memory/{sender.mark('absent')}"]}
     sender.send("GET /api/context", 200, params=asked)
     sender.send("POST /api/context", 200, json=asked)
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr(f"{sender.mark('entry')}.md", sender.mark("imported") * 9_000)
+    zipped = {"content-type": "application/zip"}
+    for raw, wanted in ((archive.getvalue(), 200), (sender.mark("no archive").encode(), 422)):
+        sender.send("POST /api/memory/import", wanted, content=raw, headers=zipped)
+    sender.send("GET /api/memory/export", 200)
     filled: dict[str, Any] = {"template": sender.mark(), "values": {"OWN": sender.mark()}}
     sender.send("POST /api/prompt/render", 200, json=filled)
     filled["values"] = {f"{sender.mark()} no key": sender.mark()}

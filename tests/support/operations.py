@@ -6,6 +6,7 @@ from typing import Final
 import httpx
 from typing_extensions import override
 
+from tests.support.archives import zipped
 from tests.support.clients import Client, add_member, new_user, own_password
 from tests.support.outside import members, opens
 from tests.support.service import PASSWORD, LiveService
@@ -221,4 +222,28 @@ class Upload(Operation):
             "new" * done,
         )
         assert self.act().status_code == (200 if done else 201)
+        self.check_password(PASSWORD, NEW)
+
+
+class Import(Operation):
+    """A member takes an archive of notes in, one of which replaces theirs."""
+
+    @override
+    def act(self) -> httpx.Response:
+        """Send it."""
+        archive = zipped(("kept.md", b"replaced"), *((f"{n}.md", b"x") for n in range(20)))
+        headers = {**self.member.headers, "Content-Type": "application/zip"}
+        path = "/api/memory/import"
+        return self.service.client.post(path, content=archive, headers=headers)
+
+    @override
+    def check(self, *, done: bool) -> None:
+        """All of it is written, or nothing; and it can be sent again."""
+        member = self.member.sign_in()
+        assert member.read(NOTE) == ("replaced" if done else TEXT)
+        there = [member.get(f"user-memory/{n}.md").status_code for n in range(20)]
+        assert set(there) == {200 if done else 404}
+        assert self.act().json() == {"written": 0 if done else 21, "unchanged": 21 if done else 0}
+        body = {"path": NOTE, "version": 1}
+        assert member.call("POST", "/api/file/restore", json=body).is_success
         self.check_password(PASSWORD, NEW)

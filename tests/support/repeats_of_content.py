@@ -1,5 +1,8 @@
 """Requests for notes, reports and files, ready to be repeated."""
 
+import io
+import zipfile
+from dataclasses import replace
 from typing import Final
 
 from app.clock import system_clock
@@ -128,6 +131,15 @@ def _remove_blob(group: Group) -> Request:
     return Request(group.plain, "DELETE", made.path)
 
 
+def _import(group: Group) -> Request:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr(f"imported-{number()}.md", TEXT)
+    headers = {**group.plain.headers, "Content-Type": "application/zip"}
+    sender = replace(group.plain, headers=headers)
+    return Request(sender, "POST", "/api/memory/import", {"content": archive.getvalue()})
+
+
 def _with_tool(tool: str, *, under_memories: bool = False, **given: object) -> Build:
     """A tool used on a note that is there; its `path` is as the tool knows it."""
 
@@ -187,6 +199,7 @@ CASES: Final[Cases] = (
     ("PUT /api/file", _ask),
     ("POST /api/approvals/{approval_id}/approve", _approve),
     ("POST /api/approvals/{approval_id}/reject", _reject),
+    ("POST /api/memory/import", _import),
     ("POST /api/reports", _report),
     ("POST /api/reports", _report_to_admins),
     ("POST /api/reports/{home}/{report_id}/read", _mark),

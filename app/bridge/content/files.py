@@ -4,22 +4,28 @@ A path says where its text is kept. Whoever calls, by whichever surface, the sam
 here decide who may, measure what is added, and act.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 from app.bridge.callers import Call, Caller
 from app.bridge.content import asking, notes
 from app.bridge.content.asking import Waiting
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import NoteRow
+from app.db.owner.store import OwnerReader
 from app.errors.inputs import PayloadTooLargeError
-from app.owner import folders, tree, versions
+from app.owner import copies, folders, tree, versions
 from app.owner import notes as owner_notes
+from app.owner.copies import TakenIn
 from app.owner.edits import Edit
 from app.owner.folders import EntryRow
 from app.owner.notes import Condition, Written
-from app.owner.paths import PathRef
+from app.owner.paths import USER_MEMORY, PathRef
 from app.owner.pending_writes import Wanted
 from app.owner.tree import Moved
+
+T = TypeVar("T")
+_OWN: Final = PathRef(USER_MEMORY, "")
 
 
 async def get(room: Strongroom, caller: Caller, call: Call, ref: PathRef) -> NoteRow:
@@ -259,4 +265,47 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
         condition,
         # And the text once more, as a version at its new place.
         adds_bytes=len(target.key.encode()),
+    )
+
+
+async def copy_own(
+    room: Strongroom, caller: Caller, call: Call, work: Callable[[OwnerReader], T]
+) -> T:
+    """Go through all of the caller's own texts, in one snapshot.
+
+    Returns:
+        What the work returned.
+
+    Raises:
+        StoreLockedError: This credential cannot open the store.
+    """
+    return await notes.read(room, caller, call, _OWN, work)
+
+
+async def take_in(
+    room: Strongroom,
+    caller: Caller,
+    call: Call,
+    texts: Callable[[], Iterable[tuple[str, str]]],
+    adds_bytes: int,
+) -> TakenIn:
+    """Write many of the caller's own texts, all or none.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        NotPermittedError: The caller may not write there.
+        QuotaExceededError: There is no room for them.
+        InvalidInputError: A text cannot be stored.
+        PathConflictError: A folder stands where a note is to stand, or the reverse.
+    """
+    author = caller.author
+    return await notes.write(
+        room,
+        caller,
+        call,
+        _OWN,
+        lambda tx: copies.take_in(tx, texts(), author),
+        adds_bytes=adds_bytes,
     )

@@ -40,11 +40,12 @@ FROM memory_docs WHERE path >= :low AND path < :high ORDER BY path LIMIT :limit;
 -- scan: the index of ids alone; asked when a note is made
 SELECT count(*) AS value FROM memory_docs;
 
--- name: count_pages
--- Pages of the file that hold something, as they are in this transaction.
--- scan: two numbers of the file's head; SQLite calls every use of a virtual table a scan
-SELECT (SELECT page_count FROM pragma_page_count)
-  - (SELECT freelist_count FROM pragma_freelist_count) AS value;
+-- name: sum_pages
+-- Bytes of the file's pages that hold something, as they are in this transaction.
+-- scan: numbers of the file's head; SQLite calls every use of a virtual table a scan
+SELECT ((SELECT page_count FROM pragma_page_count)
+  - (SELECT freelist_count FROM pragma_freelist_count))
+  * (SELECT page_size FROM pragma_page_size) AS value;
 
 -- name: add_note
 -- A note where none is.
