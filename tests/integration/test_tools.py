@@ -164,6 +164,17 @@ def test_a_condition_is_said_once(me: Client) -> None:
     at = "/api/tools/write_file"
     answer = me.service.client.post(at, json=given, headers=stale)
     assert code_of(answer) == "version_conflict"
+    shown = "/memories/conditions.md"
+    for tool, read in (
+        ("read_file", {"path": path}),
+        ("search_file", {"path": path, "query": "x"}),
+        ("view", {"path": shown}),
+    ):
+        answer = me.service.client.post(f"/api/tools/{tool}", json=read, headers=stale)
+        assert code_of(answer) == "version_conflict", tool
+    new = {"path": "/memories/conditions/new.md", "file_text": "x"}
+    answer = me.service.client.post("/api/tools/create", json=new, headers=stale)
+    assert code_of(answer) == "version_conflict"
     both = {**given, "if_version": made["version"]}
     assert code_of(me.service.client.post(at, json=both, headers=stale)) == "invalid_input"
     good = me.headers | {"If-Match": f'"{made["version"]}"'}

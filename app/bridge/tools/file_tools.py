@@ -22,6 +22,7 @@ from app.bridge.tools.toolbox import (
     Version,
     reading,
 )
+from app.db.owner.rows import NoteRow
 from app.owner import paths
 from app.owner.edits import Edit, InsertLines, ReplaceLines, ReplaceText
 from app.owner.notes import Written
@@ -116,13 +117,22 @@ class MemorySearch(Arguments):
     limit: Annotated[int, Field(ge=1, le=200)] = _HITS
 
 
+async def _found(asking: Asking, place: Place, call: Call) -> NoteRow:
+    """A file that is there, of the version asked for."""
+
+    async def get() -> NoteRow:
+        note = await files.get(asking.room, asking.caller, call, place.ref)
+        asking.condition.require(note.version)
+        return note
+
+    return await advised(asking, place, get)
+
+
 async def _read_file(asking: Asking, given: ReadFile) -> Deed[Answer]:
     place = place_of(given.path)
 
     async def read(call: Call) -> Answer:
-        note = await advised(
-            asking, place, lambda: files.get(asking.room, asking.caller, call, place.ref)
-        )
+        note = await _found(asking, place, call)
         cut = texts.numbered if given.numbered else texts.part
         shown = await asking.room.stores.on_thread(
             lambda: cut(note.content, given.first_line, given.last_line)
@@ -247,9 +257,7 @@ async def _search_file(asking: Asking, given: SearchFile) -> Deed[Answer]:
     place = place_of(given.path)
 
     async def read(call: Call) -> Answer:
-        note = await advised(
-            asking, place, lambda: files.get(asking.room, asking.caller, call, place.ref)
-        )
+        note = await _found(asking, place, call)
         found = await asking.room.stores.on_thread(lambda: texts.matches(note.content, given.query))
         return Answer(found or f"No line of {place.shown} holds this.", note.version)
 

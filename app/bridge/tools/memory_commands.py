@@ -4,6 +4,7 @@
 tool's contract gives, which its models know.
 """
 
+from dataclasses import replace
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -27,11 +28,10 @@ from app.errors.callers import NotANoteError
 from app.errors.inputs import InvalidInputError
 from app.errors.root import StrongroomError
 from app.owner.edits import InsertLines, ReplaceText, count_lines
-from app.owner.notes import Condition, Written
+from app.owner.notes import Written
 from app.owner.paths import MAX_DEPTH
 
 _TO_END: Final = -1
-_MUST_BE_NEW: Final = Condition(must_not_exist=True)
 Path = Annotated[PathText, Field(description="Begins with /memories.")]
 RangeEnd = Annotated[int, Field(ge=-1, lt=1 << 31)]
 
@@ -92,6 +92,7 @@ async def _view(asking: Asking, given: View) -> Deed[Answer]:
             note = await files.get(asking.room, asking.caller, call, place.ref)
         except NotANoteError:
             return await _directory(asking, place, call)
+        asking.condition.require(note.version)
         shown = await asking.room.stores.on_thread(lambda: _numbered(place, note, given))
         return Answer(
             f"Here's the content of {place.shown} with line numbers:\n{shown}", note.version
@@ -126,9 +127,10 @@ def _numbered(place: Place, note: NoteRow, given: View) -> str:
 async def _create(asking: Asking, given: Create) -> Deed[Written]:
     place = memory_of(given.path)
     room, caller, text = asking.room, asking.caller, given.file_text
+    condition = replace(asking.condition, must_not_exist=True)
     return Deed(
         lambda call: advised(
-            asking, place, lambda: files.put(room, caller, call, place.ref, text, _MUST_BE_NEW)
+            asking, place, lambda: files.put(room, caller, call, place.ref, text, condition)
         ),
         telling(f"File created successfully at: {place.shown}"),
     )
