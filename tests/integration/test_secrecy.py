@@ -435,6 +435,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     sender.is_keyed = True
     _notes(sender)
     _tools(sender)
+    _copies(sender)
     _events(sender)
     _webhooks(sender)
     _jobs(sender)
