@@ -107,6 +107,7 @@ STAYS: Final[Mapping[str, str]] = {
     "POST /api/tools/insert": _OWN,
     "POST /api/tools/delete": _OWN,
     "POST /api/tools/rename": _OWN,
+    "POST /api/memory/import": _OWN,
     "POST /api/schedules": _OWN,
     "PATCH /api/schedules/{schedule_id}": _OWN,
     "DELETE /api/schedules/{schedule_id}": _OWN,
