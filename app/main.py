@@ -29,7 +29,17 @@ from app.web.owner import (
     search,
     tools,
 )
-from app.web.registry import admin, flags, fleet, joining, me, operations, session
+from app.web.registry import (
+    admin,
+    flags,
+    fleet,
+    joining,
+    me,
+    operations,
+    projects,
+    session,
+    shared_folders,
+)
 from app.web.registry import approvals as admin_approvals
 from app.web.registry import deliveries as admin_deliveries
 from app.web.registry import jobs as admin_jobs
@@ -64,6 +74,8 @@ ROUTERS = (
     schedules.router,
     schedules.admin_router,
     flags.router,
+    shared_folders.router,
+    projects.router,
     approvals.router,
     admin_approvals.router,
     exposition.router,

@@ -127,6 +127,9 @@ class Stores:
         self.company: list[Company] = []
         """Told of each store that is unlocked here, and before each that is let go."""
         self._gates: WeakValueDictionary[UserId, asyncio.Lock] = WeakValueDictionary()
+        self.disk_turn = asyncio.Lock()
+        """Held from a write's decision until it is done on the disk: no two of this process
+        share a transaction."""
         locks.acquire_shared(layout.SYSTEM_LOCK)
         system_lane = self._lane(layout.SYSTEM_LOCK)
         self.registry: RegistryStore = RegistryStore(

@@ -30,8 +30,16 @@ GONE: Final = f"{OWN}gone-"
 """How the names of what is removed begin until it is gone."""
 _NAME_BYTES: Final = 16
 _MS_NS: Final = 1_000_000
-_STRUCTURE: Final = NOTHING | {errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST}
-"""What a step meets when somebody else has changed the folder meanwhile."""
+_STRUCTURE: Final = NOTHING | {
+    errno.EACCES,
+    errno.EEXIST,
+    errno.EISDIR,
+    errno.ENAMETOOLONG,
+    errno.ENOTEMPTY,
+    errno.EPERM,
+}
+"""What a step meets when somebody else has changed the folder; tried again, it would hold up all
+that is written there."""
 
 
 @dataclass(frozen=True, slots=True)

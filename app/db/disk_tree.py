@@ -19,6 +19,7 @@ from typing import Final, Literal, NamedTuple
 from app.db.driver_errors import translated_os_error
 from app.errors.callers import NotANoteError, NotFoundError
 from app.errors.conflicts import NotTextError, PathConflictError
+from app.errors.inputs import InvalidPathError
 
 OWN: Final = ".strongroom-"
 """How the program's own names begin, at the top of a folder."""
@@ -281,8 +282,14 @@ def translated() -> Iterator[None]:
 
     Yields:
         Nothing.
+
+    Raises:
+        InvalidPathError: A name is longer than this disk has them.
     """
     try:
         yield
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            # A file system with shorter names than most.
+            raise InvalidPathError from error
         raise translated_os_error(error) from error

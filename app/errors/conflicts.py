@@ -90,7 +90,7 @@ class ManyMatchesError(ConflictError):
 
 
 class NotVersionedError(ConflictError):
-    """Files of shared folders and projects have no versions, and cannot be purged."""
+    """Files of shared folders and projects have no versions: only what stands there now."""
 
     code = "not_versioned"
 

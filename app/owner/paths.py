@@ -1,7 +1,7 @@
-"""Names of notes: any spelling of a path becomes one root and one canonical key.
+"""Names of texts: any spelling of a path becomes one root and one canonical key.
 
 The key is what the store holds and compares, so two spellings of a path can never be two
-notes, and no spelling reaches out of its root.
+texts, and no spelling reaches out of its root.
 """
 
 import re
@@ -11,6 +11,7 @@ from typing import Final
 
 from app.errors.callers import NotFoundError
 from app.errors.inputs import InvalidPathError
+from app.ids import name_key
 
 USER_MEMORY: Final = "user-memory"
 """The root of the caller's own notes."""
@@ -18,11 +19,22 @@ USER_MEMORY: Final = "user-memory"
 SHARED_MEMORY: Final = "shared-memory"
 """The root of the group's notes."""
 
+SHARED: Final = "shared"
+"""Where the group's folders on the disk are: `shared/{folder}/...`."""
+
+PROJECTS: Final = "projects"
+"""Where members' projects on the disk are: `projects/{owner}/{slug}/...`."""
+
+RESERVED: Final = ".strongroom-"
+"""How the program's own names in a folder on the disk begin; none of them is a text."""
+
 MAX_NAME_BYTES: Final = 255
 MAX_DEPTH: Final = 32
 MAX_PATH_BYTES: Final = 4096
 
-_ROOTS = frozenset({USER_MEMORY, SHARED_MEMORY})
+_PARTS = {USER_MEMORY: 0, SHARED_MEMORY: 0, SHARED: 1, PROJECTS: 2}
+"""How many names beside the first component say which root it is."""
+_NO_NAME = frozenset({"", ".", ".."})
 
 # Paths that are canonical as they stand: printable ASCII, no backslash, no component that
 # is empty or begins with a dot. Nearly every path of nearly every request is one of these.
@@ -39,10 +51,27 @@ class PathRef:
     """One place in one root."""
 
     root: str
-    """`user-memory` or `shared-memory`."""
+    """`user-memory`, `shared-memory`, or a folder on the disk: `shared/{folder}` or
+    `projects/{owner}/{slug}`, its names folded as they are compared. Less than that,
+    `shared`, `projects` or `projects/{owner}`, is where such folders are listed."""
 
     key: str
     """Canonical components joined by `/`, NFC; empty for the root itself."""
+
+    @property
+    def kind(self) -> str:
+        """The first component, which alone decides where the text is."""
+        return self.root.partition("/")[0]
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it is in a folder on the disk, or where such folders are listed."""
+        return _PARTS[self.kind] > 0
+
+    @property
+    def is_above_roots(self) -> bool:
+        """Whether it is where folders on the disk are listed, and nothing is written."""
+        return self.root.count("/") < _PARTS[self.kind]
 
     @property
     def display(self) -> str:
@@ -55,7 +84,8 @@ def clean(text: str) -> PathRef:
 
     NFC first, `\` counts as `/`, empty and `.` components fall away and so does a leading
     `~`. The first component left decides the root, alone; only then is `..` resolved, and
-    it stops at that root. Percent-decoding is the framework's and happens before.
+    it stops there. What follows `shared` or `projects` names a folder on the disk, compared
+    by its folded form. Percent-decoding is the framework's and happens before.
 
     Args:
         text: What the caller wrote, percent-decoded once.
@@ -66,7 +96,8 @@ def clean(text: str) -> PathRef:
     Raises:
         InvalidPathError: A control character or lone surrogate anywhere, a name over 255
             bytes of UTF-8, more than 32 components below the root, or over 4,096 bytes.
-        NotFoundError: The first component names no root; `..` never does.
+        NotFoundError: The first component names no root, as `..` never does, or what follows
+            can be the name of no folder on the disk.
     """
     if len(text) > MAX_PATH_BYTES:
         raise InvalidPathError
@@ -76,10 +107,13 @@ def clean(text: str) -> PathRef:
     if _FORBIDDEN.search(text):
         raise InvalidPathError
     components = _components(unicodedata.normalize("NFC", text))
-    if not components or components[0] not in _ROOTS:
+    if not components or components[0] not in _PARTS:
         raise NotFoundError
     names = _resolve(components[1:])
-    ref = PathRef(components[0], "/".join(names))
+    parts, names = names[: _PARTS[components[0]]], names[_PARTS[components[0]] :]
+    if parts and any(name.startswith(RESERVED) for name in names):
+        raise InvalidPathError
+    ref = PathRef("/".join([components[0], *map(_folded, parts)]), "/".join(names))
     if (
         len(names) > MAX_DEPTH
         or any(len(name.encode()) > MAX_NAME_BYTES for name in names)
@@ -119,3 +153,25 @@ def _resolve(parts: list[str]) -> list[str]:
         elif names:
             names.pop()
     return names
+
+
+def _folded(name: str) -> str:
+    """The name of a folder, or of its owner, as it is compared.
+
+    Returns:
+        It; folded again it is the same.
+
+    Raises:
+        NotFoundError: Folded it is no name, or another at each folding: no folder has it.
+    """
+    key = name_key(name)
+    if (
+        key in _NO_NAME
+        or "/" in key
+        or "\\" in key
+        or _FORBIDDEN.search(key)
+        or name_key(key) != key
+        or len(key.encode()) > MAX_NAME_BYTES
+    ):
+        raise NotFoundError
+    return key

@@ -55,6 +55,9 @@ CARRIES_OUT: Final[Mapping[str, Guard]] = {
     "PATCH /api/me": "person",
     "POST /api/tokens": "person",
     "POST /api/approvals/{approval_id}/approve": "person",
+    "POST /api/projects": "person",
+    "PATCH /api/projects/{project_id}": "person",
+    "PUT /api/projects/{project_id}/members/{user_id}": "person",
     # What administrators write is the group's.
     "POST /api/admin/users": "person",
     "PATCH /api/admin/users/{user_id}": "person",
@@ -64,6 +67,8 @@ CARRIES_OUT: Final[Mapping[str, Guard]] = {
     "POST /api/admin/schedules": "person",
     "PATCH /api/admin/schedules/{schedule_id}": "person",
     "POST /api/admin/schedules/{schedule_id}/run": "person",
+    "POST /api/admin/shared-folders": "person",
+    "PATCH /api/admin/shared-folders/{folder_id}": "person",
     "PUT /api/admin/flags/{name}": "person",
 }
 """Calls that can, and their guard."""
@@ -117,6 +122,8 @@ STAYS: Final[Mapping[str, str]] = {
     "DELETE /api/events": _NAMES,
     "DELETE /api/webhooks/{webhook_id}": _NAMES,
     "POST /api/webhooks/{webhook_id}/secret": _NAMES,
+    "DELETE /api/projects/{project_id}": _NAMES,
+    "DELETE /api/projects/{project_id}/members/{user_id}": _NAMES,
     "POST /api/admin/operations/{key}/release": _NAMES,
     "DELETE /api/admin/users/{user_id}": _NAMES,
     "DELETE /api/admin/invitations/{invitation_id}": _NAMES,
@@ -131,6 +138,9 @@ STAYS: Final[Mapping[str, str]] = {
     "POST /api/admin/jobs/{job_id}/cancel": _NAMES,
     "DELETE /api/admin/jobs/{job_id}": _NAMES,
     "DELETE /api/admin/schedules/{schedule_id}": _NAMES,
+    "DELETE /api/admin/shared-folders/{folder_id}": _NAMES,
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": _NAMES,
+    "DELETE /api/admin/shared-folders/{folder_id}/members/{user_id}": _NAMES,
     "DELETE /api/admin/flags/{name}": _NAMES,
 }
 """Calls that cannot, and why."""

@@ -57,7 +57,9 @@ class HotPath:
             return None
         try:
             ref = _ref_of(query[len(_PREFIX) :])
-            note = None if ref is None else quick.find_note(room, token, ref)
+            if ref is None or ref.is_on_disk:
+                return None
+            note = quick.find_note(room, token, ref)
         except StrongroomError:
             return None
         if note is None:

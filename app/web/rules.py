@@ -50,6 +50,11 @@ _ACT_ON_JOB: Final = Rule(capability="operate")
 _SET_WEBHOOK: Final = Rule(is_recent=True)
 _WEBHOOK_SECRET: Final = Rule(is_recent=True, repeats="refused")
 _EVENTS: Final = Rule(scope="events:read")
+_SEES_FOLDERS: Final = Rule(scope="admin", capability="grants.manage")
+_KEEPS_FOLDERS: Final = Rule(capability="grants.manage")
+"""Who is in a shared folder reads what is in it: given as plugins and connectors are."""
+_SEES_ROOTS: Final = Rule(scope="memory:read")
+"""Folders on the disk, for who is in them; who is in them is for a person to say."""
 _DECIDE: Final = Rule(needs_store=True, is_recent=True)
 _SEES_RULES: Final = Rule(scope="admin", capability="config.manage")
 _SET_RULE: Final = Rule(capability="config.manage")
@@ -213,6 +218,23 @@ RULES: Final[Mapping[str, Rule]] = {
     "DELETE /api/admin/schedules/{schedule_id}": _ACT_ON_JOB,
     "GET /api/admin/schedules/{schedule_id}/runs": _OPERATE,
     "POST /api/admin/schedules/{schedule_id}/run": _ACT_ON_JOB,
+    "GET /api/shared-folders": _SEES_ROOTS,
+    "GET /api/admin/shared-folders": _SEES_FOLDERS,
+    "POST /api/admin/shared-folders": _KEEPS_FOLDERS,
+    "GET /api/admin/shared-folders/{folder_id}": _SEES_FOLDERS,
+    "PATCH /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS,
+    "DELETE /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS,
+    "GET /api/admin/shared-folders/{folder_id}/members": _SEES_FOLDERS,
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": _KEEPS_FOLDERS,
+    "DELETE /api/admin/shared-folders/{folder_id}/members/{user_id}": _KEEPS_FOLDERS,
+    "GET /api/projects": _SEES_ROOTS,
+    "POST /api/projects": _PERSON,
+    "GET /api/projects/{project_id}": _SEES_ROOTS,
+    "PATCH /api/projects/{project_id}": _PERSON,
+    "DELETE /api/projects/{project_id}": _PERSON,
+    "GET /api/projects/{project_id}/members": _SEES_ROOTS,
+    "PUT /api/projects/{project_id}/members/{user_id}": _PERSON,
+    "DELETE /api/projects/{project_id}/members/{user_id}": _PERSON,
     "GET /api/admin/flags": _OPERATE,
     "PUT /api/admin/flags/{name}": _ACT_ON_JOB,
     "DELETE /api/admin/flags/{name}": _ACT_ON_JOB,

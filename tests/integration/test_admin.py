@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, Final
 
 import pytest
@@ -245,3 +246,91 @@ def test_the_first_administrator_is_made_by_one_of_many(
         assert not service.settings.setup_token_file.exists()
         assert len([path for path in service.database.glob("*.db") if path.stem != "system"]) == 1
         assert set_up(9) == (409, "already_set_up")
+
+
+def _listed(client: Client, call: str, **params: object) -> list[dict[str, Any]]:
+    answer = client.call("GET", call, params=params)
+    assert answer.status_code == 200, answer.text
+    items: list[dict[str, Any]] = answer.json()["items"]
+    return items
+
+
+def _if_match(client: Client, version: int = 1) -> Client:
+    return replace(client, headers=client.headers | {"If-Match": f'"{version}"'})
+
+
+def test_a_shared_folder_is_for_who_is_in_it(people: People, dan: Client) -> None:
+    """From the next request on, in every worker; for all others it is not there."""
+    admin, path = people.admin, "/api/admin/shared-folders"
+    made = admin.call("POST", path, json={"folder_name": "Team Ä", "description": "of all"})
+    assert (made.status_code, made.headers["etag"]) == (201, '"1"')
+    folder = made.json()
+    assert folder["path"] == "shared/team ä"
+    assert code_of(admin.call("POST", path, json={"folder_name": "TEAM Ä"})) == "name_taken"
+    assert code_of(admin.call("POST", path, json={"folder_name": "a/b"})) == "invalid_name"
+    text = f"{folder['path']}/a.md"
+    own = f"{path}/{folder['id']}"
+    for client in (admin, dan):
+        for _ in range(2):
+            assert code_of(client.put(text, "x")) == "not_found"
+            assert code_of(client.get(text)) == "not_found"
+    member = f"{own}/members/{dan.user_id}"
+    for can_write, code in ((False, "not_permitted"), (True, "")):
+        assert admin.call("PUT", member, json={"can_write": can_write}).status_code == 204
+        answer = dan.put(text, "one")
+        assert code_of(answer) == code if code else answer.status_code == 201
+        [joined] = _listed(dan, "/api/shared-folders")
+        assert (joined["path"], joined["can_write"]) == (folder["path"], can_write)
+    assert [row["user_id"] for row in _listed(admin, f"{own}/members")] == [dan.user_id]
+    versions = dan.call("GET", "/api/file/versions", params={"path": text})
+    assert (versions.status_code, code_of(versions)) == (409, "not_versioned")
+    token = people.token(dan, "memory:read", "shared:write", is_agent=True)
+    assert token.read(text) == "one"
+    assert code_of(people.token(dan, "memory:read").put(text, "two")) == "not_permitted"
+    patched = _if_match(admin).call("PATCH", own, json={"folder_name": "other"})
+    assert patched.status_code == 200, patched.text
+    assert code_of(dan.get(text)) == "not_found"
+    assert dan.read("shared/OTHER/a.md") == "one"
+    assert admin.call("GET", own).json() == patched.json()
+    assert patched.json() in _listed(admin, path)
+    assert admin.call("DELETE", member).status_code == 204
+    assert code_of(dan.get("shared/other/a.md")) == "not_found"
+    assert admin.call("DELETE", own).status_code == 204
+    assert not (people.service.database / "shared" / folder["id"]).exists()
+
+
+def test_a_project_is_its_owners_to_share(people: People, dan: Client) -> None:
+    """Who is in it reads there, and writes where they may; its owner alone ends it."""
+    body = {"slug": "plan", "name": "The plan", "run_context": {"model": "large"}}
+    made = dan.call("POST", "/api/projects", json=body)
+    assert made.status_code == 201, made.text
+    project = made.json()
+    assert project["run_context"] == {"model": "large"}
+    own = f"/api/projects/{project['id']}"
+    assert code_of(dan.call("POST", "/api/projects", json=body)) == "name_taken"
+    large = {**body, "slug": "large", "run_context": {"a": "x" * 70_000}}
+    assert code_of(dan.call("POST", "/api/projects", json=large)) == "invalid_request"
+    other, text = people.member, f"{project['path']}/notes/a.md"
+    assert dan.put(text, "one\n").status_code == 201
+    for path in (own, f"{own}/members"):
+        assert code_of(other.call("GET", path)) == "not_found"
+    member = f"{own}/members/{other.user_id}"
+    assert dan.call("PUT", member, json={"can_write": True}).status_code == 204
+    assert other.append(text, "two").status_code == 200
+    assert dan.read(text) == "one\ntwo"
+    assert other.call("GET", own).json()["can_write"]
+    assert _if_match(other, 9).call("GET", own).status_code == 412
+    assert project["path"] in {row["path"] for row in _listed(other, "/api/projects")}
+    assert {row["user_id"] for row in _listed(other, f"{own}/members", limit=2)} == {
+        dan.user_id,
+        other.user_id,
+    }
+    for call in (("PATCH", {"json": {"name": "x"}}), ("DELETE", {})):
+        assert code_of(other.call(call[0], own, **call[1])) == "not_permitted"
+    listed = _listed(other, "/api/files", path=project["path"], depth=2)
+    assert [row["path"] for row in listed] == [f"{project['path']}/notes", text]
+    assert dan.call("PATCH", own, json={"description": "d"}).json()["version"] == 2
+    assert other.call("DELETE", member).status_code == 204
+    assert code_of(other.get(text)) == "not_found"
+    assert dan.call("DELETE", own).status_code == 204
+    assert code_of(dan.get(text)) == "not_found"

@@ -407,6 +407,10 @@ def test_the_things_of_another_are_not_there(people: People) -> None:
 
 BODIES: Final[dict[str, dict[str, object]]] = {
     "PATCH /api/admin/approval-rules/{rule_id}": {"note": "x"},
+    "PATCH /api/admin/shared-folders/{folder_id}": {"description": "x"},
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": {},
+    "PATCH /api/projects/{project_id}": {"name": "x"},
+    "PUT /api/projects/{project_id}/members/{user_id}": {},
     "PATCH /api/webhooks/{webhook_id}": {"enabled": True},
     "PATCH /api/schedules/{schedule_id}": {"enabled": True},
     "PATCH /api/admin/schedules/{schedule_id}": {"enabled": True},

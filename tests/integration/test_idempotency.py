@@ -9,6 +9,7 @@ import pytest
 
 from app.web.rules import RULES
 from tests.support import repeats_of_content as content
+from tests.support import repeats_of_disk as disk
 from tests.support import repeats_of_people as people
 from tests.support import repeats_of_work as work
 from tests.support.clients import Client
@@ -28,7 +29,7 @@ from tests.support.repeats import (
     put,
 )
 
-CASES: Final = (*content.CASES, *people.CASES, *work.CASES)
+CASES: Final = (*content.CASES, *people.CASES, *work.CASES, *disk.CASES)
 REPLAYED: Final = "idempotency-replayed"
 UNSAFE: Final = {route for route in RULES if route.split()[0] not in {"GET", "HEAD"}}
 REFUSED: Final = sorted(route for route in UNSAFE if RULES[route].repeats == "refused")

@@ -12,7 +12,7 @@ from tests.support.clients import Client, add_member, code_of
 from tests.support.matrix import chosen
 from tests.support.outside import eventually, faults
 from tests.support.people import People, people_on
-from tests.support.points import REPEATED
+from tests.support.points import ON_DISK, REPEATED
 from tests.support.repeats import Request, append, counted, erase, number, patch_user
 
 REPLAYED: Final = "idempotency-replayed"
@@ -79,6 +79,24 @@ def test_a_write_cut_by_a_crash_is_done_once(point: str, root: str, people: Peop
     before[1].pop("access_log")  # the other worker may open the store first now
     after[1].pop("access_log")
     assert after == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("point", ["once.acted", *sorted(ON_DISK - {"root.row_removed"})])
+def test_a_write_on_the_disk_cut_by_a_crash_is_done_once(point: str, people: People) -> None:
+    """Decided, it stands there once whoever comes next; before, nothing of it does."""
+    slug, key = f"p{number()}", f"key-{number()}"
+    made = people.member.call("POST", "/api/projects", json={"slug": slug, "name": "Plan"})
+    path = f"{made.json()['path']}/log.md"
+    request = append(people.member, path)
+    _killed(people, request, key, point)
+    answer = _again(request, key)
+    assert answer.status_code == 201, answer.text
+    assert (REPLAYED in answer.headers) == (point in ON_DISK)
+    assert people.member.read(path) == "line"
+    append(people.member, path).send(None).raise_for_status()
+    assert people.member.read(path) == "line\nline"
+    assert faults(people.service.settings, serving=True) == []
 
 
 ERASURE: Final = {

@@ -53,6 +53,10 @@ LANDS_IN_THE_GROUP: Final = {
     "POST /api/admin/schedules": GROUPS_SCHEDULE,
     "PATCH /api/admin/schedules/{schedule_id}": GROUPS_SCHEDULE,
     "PUT /api/admin/flags/{name}": {"value"},
+    "POST /api/admin/shared-folders": {"folder_name", "description"},
+    "PATCH /api/admin/shared-folders/{folder_id}": {"folder_name", "description"},
+    "POST /api/projects": {"slug", "name", "description", "run_context"},
+    "PATCH /api/projects/{project_id}": {"name", "description", "run_context"},
     "POST /api/admin/approval-rules": RULE,
     "PATCH /api/admin/approval-rules/{rule_id}": RULE,
 }
@@ -384,6 +388,29 @@ def _credentials(sender: Sender, password: str) -> None:
     sender.send("DELETE /api/session", 204)
 
 
+def _folders(sender: Sender) -> None:
+    """Shared folders and projects: what others are told of them is by design not private."""
+    admin_id = sender.admin.user_id
+    path = "/api/admin/shared-folders"
+    body: dict[str, Any] = {"folder_name": "team"}
+    made = sender.send(f"POST {path}", 201, by_admin=True, json=body)
+    ids = {"folder_id": made["id"], "user_id": admin_id}
+    path += "/{folder_id}"
+    body = {"description": "d"}
+    sender.send(f"PATCH {path}", 200, by_admin=True, ids=ids, json=body)
+    sender.send(f"PUT {path}/members/{{user_id}}", 204, by_admin=True, ids=ids, json={})
+    sender.send(f"DELETE {path}/members/{{user_id}}", 204, by_admin=True, ids=ids)
+    sender.send(f"DELETE {path}", 204, by_admin=True, ids=ids)
+    body = {"slug": "plan", "name": "n"}
+    made = sender.send("POST /api/projects", 201, json=body)
+    ids = {"project_id": made["id"], "user_id": admin_id}
+    path = "/api/projects/{project_id}"
+    sender.send(f"PATCH {path}", 200, ids=ids, json={"name": "m"})
+    sender.send(f"PUT {path}/members/{{user_id}}", 204, ids=ids, json={})
+    sender.send(f"DELETE {path}/members/{{user_id}}", 204, ids=ids)
+    sender.send(f"DELETE {path}", 204, ids=ids)
+
+
 def _administration(sender: Sender) -> None:
     """What an administrator does to others, whose passwords are private as well."""
     json_of = {"role_id": "member"}
@@ -441,6 +468,7 @@ def test_what_is_private_is_found_nowhere(outside: Outside, admin: Client) -> No
     _jobs(sender)
     _schedules(sender)
     _reports(sender)
+    _folders(sender)
     sender.is_keyed = False
     _approvals(sender)
     _credentials(sender, password)

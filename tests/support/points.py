@@ -36,6 +36,9 @@ KEPT_SMALL: Final = frozenset(
 )
 """Of a round that keeps a store small: `test_housekeeping`."""
 
+ON_DISK: Final = frozenset({"disk.decided", "disk.done", "root.row_removed"})
+"""Of a write in a shared folder or project, and of its removal: `test_disk_cut`."""
+
 ASKED: Final = {"approval.kept": True, "approval.told": True}
 APPROVED: Final = {
     "approve.begun": False,
@@ -54,6 +57,7 @@ ELSEWHERE: Final = (
     | REPEATED
     | JOBS
     | DELIVERIES
+    | ON_DISK
     | ASKED.keys()
     | APPROVED.keys()
     | REFUSED.keys()

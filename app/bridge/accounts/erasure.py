@@ -7,6 +7,7 @@ from typing import Final
 from app.bridge import access
 from app.bridge.accounts import passwords
 from app.bridge.callers import Call
+from app.bridge.content import disk_sweep
 from app.bridge.finishing import JANITOR, Desk, Operation
 from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.taking import taken
@@ -116,6 +117,8 @@ async def erase(
 
         await registry.write(end, actor, once=hold.once)
         room.reach("erase.row_removed")
+        # The row's cascade left word of the member's projects.
+        await disk_sweep.remove_gone(room.settings, room.stores)
     await registry.checkpoint()
     room.reach("erase.done")
     return receipt
@@ -140,6 +143,7 @@ async def _settle(desk: Desk) -> Outcome:
     await desk.stores.on_thread(lambda: files.remove_all(desk.path))
     await desk.stores.on_thread(lambda: blobs.remove_folder(desk.folder))
     await desk.stores.registry.write(lambda tx: remove_row(tx, desk.subject, desk.run), JANITOR)
+    await disk_sweep.remove_gone(desk.settings, desk.stores)
     await desk.stores.registry.checkpoint()
     return "done"
 

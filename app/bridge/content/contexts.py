@@ -9,6 +9,7 @@ from app.bridge.content import files, notes
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import NoteRow
 from app.errors.callers import NotFoundError
+from app.errors.conflicts import NotTextError
 from app.owner.excerpts import Excerpt, read_beginnings
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 
@@ -79,7 +80,7 @@ async def _on_disk(
 ) -> Excerpt | None:
     try:
         text: NoteRow = await files.get(room, caller, call, ref)
-    except NotFoundError:
+    except (NotFoundError, NotTextError):
         return None
     whole = Excerpt(text.content, text.version, text.size_bytes, text.updated_at)
     return whole.within(bytes_max)

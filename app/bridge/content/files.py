@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from app.bridge.callers import Call, Caller
-from app.bridge.content import asking, notes
+from app.bridge.content import asking, disk, disk_writes, notes
 from app.bridge.content.asking import Waiting
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import NoteRow
@@ -39,6 +39,8 @@ async def get(room: Strongroom, caller: Caller, call: Call, ref: PathRef) -> Not
         NotFoundError: Nothing stands there.
         StoreLockedError: It is the caller's own, and this credential cannot open it.
     """
+    if ref.is_on_disk:
+        return await disk.get(room, caller, ref)
     return await notes.read(
         room, caller, call, ref, lambda reader: owner_notes.get_note(reader, ref.key)
     )
@@ -48,6 +50,8 @@ async def list_folder(
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, depth: int
 ) -> Sequence[EntryRow]:
     """What lies in a folder, down to a depth; folders are implied by paths."""
+    if ref.is_on_disk:
+        return await disk.list_folder(room, caller, ref, depth)
     return await notes.read(
         room, caller, call, ref, lambda reader: folders.list_files(reader, ref.key, depth)
     )
@@ -73,6 +77,8 @@ async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
     size_bytes = len(text.encode())
     if size_bytes > room.settings.note_bytes_max:
         raise PayloadTooLargeError
+    if ref.is_on_disk:
+        return await disk_writes.put(room, caller, call, ref, text, condition)
     return await asking.write(
         room,
         caller,
@@ -101,6 +107,8 @@ async def append(  # noqa: PLR0913, PLR0917 - likewise
         InvalidInputError: The text cannot be stored.
         ConflictError: The condition does not hold, or the place is taken.
     """
+    if ref.is_on_disk:
+        return await disk_writes.append(room, caller, call, ref, text, condition)
     size_max, author = room.settings.note_bytes_max, caller.author
     return await asking.write(
         room,
@@ -138,6 +146,8 @@ async def edit(  # noqa: PLR0913, PLR0917 - likewise
         InvalidInputError: An edit names no place, or its text cannot be stored.
         ConflictError: The condition does not hold, or an edit's old text is not there once.
     """
+    if ref.is_on_disk:
+        return await disk_writes.edit(room, caller, call, ref, edits, condition)
     size_max, author = room.settings.note_bytes_max, caller.author
     return await asking.write(
         room,
@@ -205,6 +215,8 @@ async def delete(  # noqa: PLR0913 - likewise
         RecursiveRequiredError: It is a folder.
         ConflictError: The condition does not hold.
     """
+    if ref.is_on_disk:
+        return await disk_writes.delete(room, caller, call, ref, condition, recursive=recursive)
     return await asking.write(
         room,
         caller,
@@ -249,6 +261,10 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
     """
     notes.require_may_write(caller, source)
     notes.require_one_root(source, target)
+    if source.is_on_disk:
+        return await disk_writes.move(
+            room, caller, call, source, target, condition, recursive=recursive
+        )
     return await asking.write(
         room,
         caller,

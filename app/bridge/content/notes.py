@@ -8,6 +8,7 @@ from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.errors.callers import NotPermittedError
+from app.errors.conflicts import NotVersionedError
 from app.errors.inputs import DifferentRootsError
 from app.owner import search as searching
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
@@ -16,7 +17,9 @@ from app.runtime.idempotency import Replayed
 
 T = TypeVar("T")
 SearchScope = Literal["own", "shared", "all"]
-_WRITE_SCOPES: Final = {USER_MEMORY: "memory:write", SHARED_MEMORY: "shared:write"}
+_OWN_SCOPE: Final = "memory:write"
+_SHARED_SCOPE: Final = "shared:write"
+"""For whatever others read, in the group's store or on the disk."""
 
 
 async def read(
@@ -28,11 +31,18 @@ async def read(
         What the work returned.
 
     Raises:
+        NotVersionedError: It names no store but a folder on the disk.
         StoreLockedError: It is the caller's own, and this credential cannot open it.
     """
+    _require_store(ref)
     if ref.root == SHARED_MEMORY:
         return await room.stores.group.read(work)
     return await with_own(room, caller, call, lambda store: store.read(work))
+
+
+def _require_store(ref: PathRef) -> None:
+    if ref.is_on_disk:
+        raise NotVersionedError
 
 
 def require_may_write(caller: Caller, ref: PathRef) -> None:
@@ -41,7 +51,7 @@ def require_may_write(caller: Caller, ref: PathRef) -> None:
     Raises:
         NotPermittedError: Its scopes do not reach there.
     """
-    if not caller.has_scope(_WRITE_SCOPES[ref.root]):
+    if not caller.has_scope(_OWN_SCOPE if ref.root == USER_MEMORY else _SHARED_SCOPE):
         raise NotPermittedError
 
 
@@ -78,6 +88,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
         NotVersionedError: The path names no store but a folder on the disk.
     """
     require_may_write(caller, ref)
+    _require_store(ref)
     actor, call = caller.actor(call), call.judged(judge)
     is_shared = ref.root == SHARED_MEMORY
     quota = group_quota(room) if is_shared else own_quota(room, caller)

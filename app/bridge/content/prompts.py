@@ -12,7 +12,8 @@ from app.clock import Millis
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryReader
 from app.errors.inputs import InvalidInputError, PayloadTooLargeError
-from app.registry import accounts
+from app.owner.paths import PROJECTS, SHARED
+from app.registry import accounts, projects, shared_folders
 
 PLACEHOLDER: Final = re.compile(r"<!--[ \t]{0,16}([A-Za-z_][A-Za-z0-9_]{0,63})[ \t]{0,16}-->")
 """One word in a comment of Markdown; a comment of several words is a comment."""
@@ -124,7 +125,32 @@ def _born(account: AccountRow, now: Millis) -> str:
     return f"{account.birthdate} (age {max(0, today.year - born.year - (not had_birthday))})"
 
 
+def _shared_folders(reader: RegistryReader, caller: Caller, _now: Millis) -> str:
+    rows = shared_folders.list_of(reader, caller.user_id)
+    lines = [
+        _line(row.folder_name, f"{SHARED}/{row.folder_key}", row.can_write, row.description)
+        for row in rows
+    ]
+    return "\n".join(lines) or _NONE
+
+
+def _projects(reader: RegistryReader, caller: Caller, _now: Millis) -> str:
+    rows = projects.list_of(reader, caller.user_id)
+    lines = [
+        _line(row.name, f"{PROJECTS}/{row.owner_key}/{row.slug}", row.can_write, row.description)
+        for row in rows
+    ]
+    return "\n".join(lines) or _NONE
+
+
+def _line(name: str, path: str, can_write: int, description: str) -> str:
+    may = "read and write" if can_write else "read only"
+    return f"- {name}: {path}/ ({may})" + (f". {description}" if description else "")
+
+
 KNOWN: Final[Mapping[str, tuple[str, Known]]] = {
     "USER_PROFILE": ("account", _profile),
+    "SHARED_FOLDERS": ("memory:read", _shared_folders),
+    "PROJECTS": ("memory:read", _projects),
 }
 """Keys that the service itself knows: the scope that each asks for, and what it stands for."""

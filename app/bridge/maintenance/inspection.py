@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app import telemetry
 from app.bridge import layout
-from app.bridge.content import file_folders
+from app.bridge.content import disk_sweep, file_folders
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
 from app.db import blobs as disk
@@ -156,6 +156,7 @@ class _Inspector:
             with _registry(self.settings, self.locks, self.clock) as reader:
                 self._look_into(path, layout.SYSTEM_KIND, layout.GROUP)
                 self._look_at_operations(reader)
+                self._look_at_disk(reader)
                 progress(1, 1)
                 self._look_at_members(reader, progress)
         except StoreMigratingError:
@@ -252,6 +253,13 @@ class _Inspector:
             elif record.alerted_at is not None:
                 text = f"The operation {record.action} {record.key} has been half-done for long."
                 self._find(self.settings.system_file, text)
+
+    def _look_at_disk(self, reader: RegistryReader) -> None:
+        for name in disk_sweep.strays(self.settings, reader):
+            path = self.settings.database / name
+            self._find(path, "The folder belongs to no shared folder and no project.")
+        for name in disk_sweep.missing(self.settings, reader):
+            self._find(self.settings.database / name, "The folder is missing, or a link.")
 
     def _look_at_files(self, path: Path, kind: Kind, owner_id: UserId) -> None:
         with contextlib.closing(

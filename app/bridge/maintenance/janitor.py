@@ -16,7 +16,7 @@ from typing import Final
 from app import telemetry
 from app.bridge import migration
 from app.bridge.accounts import erasure, rotation, signup
-from app.bridge.content import approvals, file_folders
+from app.bridge.content import approvals, disk_sweep, file_folders
 from app.bridge.finishing import JANITOR, Desk, Operation, close
 from app.bridge.layout import GROUP
 from app.bridge.stores import OPEN, Stores
@@ -85,6 +85,8 @@ class Janitor:
             await self._tell_late()
         for account in await registry.read(lambda r: r.all(sql.LIST_MOVING_STORES)):
             await self._try(account.id, partial(self._settle_state, account))
+        await self._try("disk", partial(disk_sweep.settle_all, self._settings, self._stores))
+        await self._try("removed", partial(disk_sweep.remove_gone, self._settings, self._stores))
 
     async def compare(self) -> None:
         """Compare rows with files and slots with sessions; empty the log of what went."""
@@ -211,6 +213,7 @@ class Janitor:
             telemetry.janitor_repaired("left_over_file", len(left))
         await self._remove_snapshots(known)
         await self._compare_folders(busy | known)
+        await self._compare_disk()
         self._tell("file_without_member", sum(u not in known | busy for u, _ in found))
         present = {user_id for user_id, path in found if path == self._path(user_id)}
         missing = [row for row in rows if row.id not in present and row.store_state == OPEN]
@@ -228,6 +231,13 @@ class Janitor:
             telemetry.janitor_repaired("unfinished_file", left)
         found = await self._stores.on_thread(lambda: file_folders.owners(self._settings))
         self._tell("files_without_member", len(found - known))
+
+    async def _compare_disk(self) -> None:
+        """Shared folders and projects: what crashes left goes, what is nobody's is told."""
+        settings, stores = self._settings, self._stores
+        await self._try("left", partial(disk_sweep.clear_left_over, settings, stores))
+        strays = await stores.registry.read(lambda reader: disk_sweep.strays(settings, reader))
+        self._tell("disk_folder_without_row", len(strays))
 
     async def _remove_snapshots(self, known: set[UserId]) -> None:
         """Take away the copies from before migrations that have been kept long enough."""

@@ -124,14 +124,14 @@ def _placed(what: PutQuery | PlaceBody | ListQuery | ListBody) -> tuple[Home, st
         Both; None for no note.
 
     Raises:
-        InvalidInputError: The path lies in the other store than it says, or is one of two
-            things it would hang on.
+        InvalidInputError: The path lies in the other store than it says or in none, or is one
+            of two things it would hang on.
     """
     if what.path is None:
         return what.home or "own", None
     ref = paths.clean(what.path)
     home: Home = "group" if ref.root == SHARED_MEMORY else "own"
-    if what.report is not None or what.home not in {None, home}:
+    if what.report is not None or what.home not in {None, home} or ref.is_on_disk:
         raise InvalidInputError
     return home, ref.key
 

@@ -48,7 +48,11 @@ async def _read(ask: Ask, path: str) -> Response:
 
 @router.get("/api/file", response_class=Response, responses=_NOTE)
 async def get_file(query: Annotated[PathQuery, FromQuery()], ask: AskDep) -> Response:
-    """One note: as Markdown, or as JSON with its particulars when that is accepted."""
+    """One note: as Markdown, or as JSON with its particulars when that is accepted.
+
+    Under `shared/{folder}` and `projects/{owner}/{slug}` it is a file on the service's disk, in
+    clear and without versions; its ETag is made of its content. So for every call on files.
+    """  # noqa: DOC201 - the words are OpenAPI's
     return await _read(ask, query.path)
 
 
@@ -66,7 +70,11 @@ async def _list(ask: Ask, what: ListQuery | ListBody) -> dict[str, Any]:
 
 @router.get("/api/files")
 async def list_files(query: Annotated[ListQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
-    """What lies in a folder; folders are implied by paths."""
+    """What lies in a folder; folders are implied by paths.
+
+    `shared` and `projects` list the folders on the disk that the caller is in. Of files there
+    neither lines nor versions are told, for that would mean to read each of them.
+    """  # noqa: DOC201 - the words are OpenAPI's
     return await _list(ask, query)
 
 

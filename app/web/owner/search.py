@@ -51,7 +51,10 @@ async def _search(ask: Ask, what: SearchQuery | SearchBody) -> dict[str, Any]:
 
 @router.get("/api/search")
 async def search(query: Annotated[SearchQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
-    """Notes that hold all the words, best first; quotes make a phrase."""
+    """Notes that hold all the words, best first; quotes make a phrase.
+
+    Of the stores alone: files of shared folders and projects are not looked through.
+    """  # noqa: DOC201 - the words are OpenAPI's
     return await _search(ask, query)
 
 

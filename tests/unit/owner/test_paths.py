@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.errors.callers import NotFoundError
@@ -20,6 +20,7 @@ from app.owner.paths import (
     is_under,
     parents,
 )
+from tests.support.matrix import chosen
 
 _PIECES = st.sampled_from(
     [
@@ -115,7 +116,7 @@ def test_every_spelling_has_one_canonical_form(text: str, root: str, key: str) -
             " user-memory/x",
             "~user-memory/x",
         ),
-        *("shared/x", "projects/x", "etc/passwd", "/etc/passwd", "~/~/user-memory/a"),
+        *("sharedx/x", "Projects/x", "etc/passwd", "/etc/passwd", "~/~/user-memory/a"),
         "x/../user-memory/a",
     ],
 )
@@ -227,3 +228,82 @@ def test_parents_are_the_proper_folders_outermost_first(key: str, folders: list[
 def test_inside_goes_by_whole_names(key: str, folder: str, *, inside: bool) -> None:
     """A folder holds what continues it after a slash, never itself."""
     assert is_under(key, folder) is inside
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "key"),
+    [
+        ("shared", "shared", ""),
+        ("shared/Team/a.md", "shared/team", "a.md"),
+        ("/shared//Te\u0301am/./a/../b.md", "shared/téam", "b.md"),
+        ("shared/team/../../../other/x", "shared/other", "x"),
+        ("shared/..", "shared", ""),
+        ("shared/\uff34eam/A.md", "shared/team", "A.md"),
+        ("projects/Ana/plan/x/y.md", "projects/ana/plan", "x/y.md"),
+        ("projects/ana", "projects/ana", ""),
+        ("projects/ana/plan/../../../user-memory/x", "projects/user-memory/x", ""),
+        ("shared/user-memory/x", "shared/user-memory", "x"),
+    ],
+)
+def test_a_folder_on_the_disk_is_named_by_what_follows_its_kind(
+    text: str, root: str, key: str
+) -> None:
+    """The kind by the first component alone; no spelling leads from it to another kind."""
+    ref = clean(text)
+    assert ref == PathRef(root, key)
+    assert clean(ref.display) == ref
+    assert ref.is_on_disk
+
+
+@pytest.mark.parametrize(
+    "text", ["shared/\uff0e\uff0e/x", "shared/a\uff0fb/x", "projects/\uff0e/x", "shared/\ufe68/x"]
+)
+def test_what_folded_is_no_name_names_no_folder(text: str) -> None:
+    """Whatever it looks like before."""
+    with pytest.raises(NotFoundError):
+        clean(text)
+
+
+def test_the_programs_own_names_are_no_texts() -> None:
+    """In a folder on the disk; in a store they are as any other."""
+    for text in ("shared/team/.strongroom-1", "projects/a/b/c/.strongroom-gone-1/d"):
+        with pytest.raises(InvalidPathError):
+            clean(text)
+    assert clean("user-memory/.strongroom-1").key == ".strongroom-1"
+
+
+def test_what_is_above_folders_on_the_disk_holds_no_text() -> None:
+    """Until the path says which folder."""
+    above = {text: clean(text).is_above_roots for text in ("shared", "projects", "projects/ana")}
+    assert all(above.values())
+    for text in ("shared/team", "projects/ana/plan", "user-memory", "shared-memory/x"):
+        assert not clean(text).is_above_roots
+
+
+@settings(max_examples=chosen([500], [20_000])[0])
+@given(
+    st.sampled_from(["shared", "projects", "user-memory", "shared-memory"]),
+    st.lists(
+        st.one_of(
+            _PIECES,
+            st.text(max_size=12),
+            st.text(
+                st.sampled_from("aA.\u212a\uff0e\uff0f\u2024\u00df\u0130\u0345\u03b1\u1fb3\\~"),
+                max_size=6,
+            ),
+        ),
+        max_size=8,
+    ),
+)
+def test_no_path_of_any_kind_leads_out_of_it(kind: str, parts: list[str]) -> None:
+    """One canonical form, which is its own; or the one error or the other."""
+    try:
+        ref = clean("/".join([kind, *parts]))
+    except (NotFoundError, InvalidPathError):
+        return
+    assert ref.kind == kind
+    assert clean(ref.display) == ref
+    names = [*ref.root.split("/"), *ref.key.split("/")]
+    assert not {".", ".."} & set(names)
+    assert ref.root.count("/") <= {"shared": 1, "projects": 2}.get(kind, 0)
+    assert "\\" not in ref.display

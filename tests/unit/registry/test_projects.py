@@ -149,7 +149,8 @@ def test_a_write_is_on_record_until_it_is_done(
     assert before is not None
     assert (before.content_version, before.author, before.created_at) == (8, ana, tx.now_ms)
     assert before.updated_at == tx.now_ms + 1
-    assert disk_roots.list_pending(tx, plan.id) == disk_roots.list_pending_roots(tx) == []
+    assert disk_roots.list_pending(tx, plan.id) == []
+    assert disk_roots.list_pending_roots(tx) == []
     disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, version=9, pending='{"do": 1}')
     [pending] = disk_roots.list_pending(tx, plan.id)
     assert pending.pending == '{"do": 1}'

@@ -12,13 +12,14 @@ from app.bridge.accounts.api_tokens import NewToken
 from app.bridge.accounts.signup import NewMember
 from app.bridge.arguments import find_user
 from app.bridge.callers import Call, Caller
+from app.bridge.content import shared_folders as folders
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
 from app.db.registry.store import RegistryTransactor
 from app.ids import RoleId
 from app.owner import acts as own
 from app.owner.acts import Act
-from app.registry import accounts, supervision
+from app.registry import accounts, shared_folders, supervision
 from app.runtime import audit
 from app.runtime.audit import ChangeFilter
 from app.web.callers import UNSAFE
@@ -68,6 +69,21 @@ async def _part(room: Strongroom, boss: Caller) -> None:
     await _edge(room, boss, is_there=False)
 
 
+async def _folder_of(room: Strongroom) -> str:
+    [folder] = await room.stores.registry.read(lambda r: shared_folders.list_page(r, "", 2))
+    return folder.id
+
+
+async def _let_in(room: Strongroom, boss: Caller) -> None:
+    folder, member = await _folder_of(room), await _id_of(room, ENCRYPTED)
+    await folders.set_member(room, boss, CALL, folder, member, can_write=False)
+
+
+async def _take_out(room: Strongroom, boss: Caller) -> None:
+    folder, member = await _folder_of(room), await _id_of(room, ENCRYPTED)
+    await folders.remove_member(room, boss, CALL, folder, member)
+
+
 async def _deactivate(room: Strongroom, boss: Caller) -> None:
     await commands.perform(room, "user.deactivate", {"user": ENCRYPTED})
     await _set(room, boss, ENCRYPTED, active=True)
@@ -87,6 +103,8 @@ DEEDS: Final[dict[str, Deed]] = {
     "PATCH /api/admin/users/{user_id}": _patch,
     "PUT /api/admin/supervision/{subject}/{supervisor}": _connect,
     "DELETE /api/admin/supervision/{subject}/{supervisor}": _part,
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": _let_in,
+    "DELETE /api/admin/shared-folders/{folder_id}/members/{user_id}": _take_out,
     "user.add": _make_by_command,
     "user.deactivate": _deactivate,
 }
@@ -95,6 +113,12 @@ NOT_THEIRS: Final[dict[str, str]] = {
     "DELETE /api/admin/users/{user_id}": "nobody is left to be told",
     "POST /api/admin/invitations": "nobody is a member by it yet",
     "DELETE /api/admin/invitations/{invitation_id}": "as above",
+    "POST /api/admin/approval-rules": "a rule is of whoever has the agent",
+    "PATCH /api/admin/approval-rules/{rule_id}": "as above",
+    "DELETE /api/admin/approval-rules/{rule_id}": "as above",
+    "POST /api/admin/shared-folders": "nobody is in it yet",
+    "PATCH /api/admin/shared-folders/{folder_id}": "the group's; who is in it stays",
+    "DELETE /api/admin/shared-folders/{folder_id}": "the group's; who was in it is told of that",
     "user.erase": "nobody is left to be told",
     "user.list": "a look",
     "lock": "nothing ends; the next opening stands among the openings",
@@ -133,7 +157,9 @@ async def _prepare(room: Strongroom) -> Caller:
             CALL,
         )
         await room.stores.lock(caller.user_id)
-    return await enter(room, "boss")
+    boss = await enter(room, "boss")
+    await folders.add(room, boss, CALL, "team", "")
+    return boss
 
 
 async def _marks(room: Strongroom, boss: Caller) -> list[str]:
@@ -176,7 +202,8 @@ def test_each_change_reaches_whom_it_concerns_once(rig: Rig) -> None:
                 for act in await _copied(room, member)
             ]
             assert sorted(told) == sorted(mark.split(" ", 1)[1] for mark in done), name
-        assert {mark.split()[1] for mark in done} == {"user", "session", "key_slot", "supervision"}
+        told_of = {"user", "session", "key_slot", "supervision", "shared_folder_member"}
+        assert {mark.split()[1] for mark in done} == told_of
 
     rig.run(work)
 
