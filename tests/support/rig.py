@@ -28,6 +28,8 @@ from tests.support.stores import MovedClock
 
 T = TypeVar("T")
 ACTOR: Final = system_actor("test")
+BORN: Final = 2
+"""Events with which the log of a new store begins, for the notes that it is made with."""
 OTHER: Final = "another fine password"
 ELSEWHERE: Final = Call("test", "198.51.100.0/24")
 _NOTE: Final = PathRef(USER_MEMORY, "kept.md")
