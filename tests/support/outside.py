@@ -75,7 +75,7 @@ def faults(settings: Settings, *, serving: bool) -> list[str]:
     stores = {"system.db"} | {f"{row.id}.db" for row in rows}
     beside = {store + suffix for store in stores for suffix in SIDECARS}
     wanted = stores | _ALWAYS | (set() if rows else {settings.setup_token_file.name})
-    allowed = wanted | {_FILES} | (beside | {_SERVING} if serving else set())
+    allowed = wanted | {_FILES, "shared", "projects"} | (beside | {_SERVING} if serving else set())
     snapshots = {each.name for name in stores for each in files.snapshots(settings.database / name)}
     found = {path.name for path in settings.database.iterdir()} - snapshots
     in_root = {path.name for path in settings.root.iterdir()}

@@ -76,6 +76,36 @@ def test_a_text_is_what_was_written_last(rig: Rig) -> None:
     run_team(rig, work)
 
 
+def test_a_condition_is_about_what_stands_there(rig: Rig) -> None:
+    """For whatever call: another version, nothing, or a folder, which is no text."""
+
+    async def work(team: Team) -> None:
+        room, ref, none = team.room, clean("shared/team/a/b.md"), clean("shared/team/none")
+        version = (await team.put("shared/team/a/b.md", "text")).note.version
+        folder, to = clean("shared/team/a"), clean("shared/team/c")
+        same, other = (Condition(match=frozenset({each})) for each in (version, version + 1))
+        for where, condition in ((ref, other), (none, same), (folder, same)):
+            with pytest.raises(VersionConflictError):
+                await files.delete(room, team.ben, CALL, where, condition, recursive=True)
+            with pytest.raises(VersionConflictError):
+                await files.move(room, team.ben, CALL, where, to, condition, recursive=True)
+            with pytest.raises(VersionConflictError):
+                await files.append(room, team.ben, CALL, where, "x", condition)
+        edits = [ReplaceText("text", "x")]
+        with pytest.raises(NotFoundError):
+            await files.edit(room, team.ben, CALL, none, edits, ANY, adds_bytes=0)
+        with pytest.raises(AlreadyExistsError) as told:
+            await team.move("shared/team/a/b.md", "shared/team/a/b.md")
+        assert told.value.current_version == version
+        with pytest.raises(AlreadyExistsError):
+            await team.move("shared/team/a/b.md", "shared/team/a")
+        moved = await files.move(room, team.ben, CALL, ref, to, same)
+        assert moved == [(await files.get(room, team.ana, CALL, to))[:-1]]
+        assert await files.delete(room, team.ben, CALL, to, same) == 1
+
+    run_team(rig, work)
+
+
 def test_folders_are_implied_by_texts(rig: Rig) -> None:
     """They come with the first of them and go with the last; nothing stands in another's place."""
 

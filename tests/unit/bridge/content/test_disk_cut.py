@@ -20,6 +20,7 @@ from app.errors.conflicts import (
     VersionConflictError,
 )
 from app.errors.stores import DiskFullError
+from app.owner.edits import ReplaceText
 from app.owner.notes import Condition, Written
 from app.owner.paths import clean
 from app.registry import disk_roots
@@ -130,6 +131,27 @@ def test_a_request_that_comes_again_after_a_crash_is_done_once(rig: Rig) -> None
             await append(room, ben)
 
     rig.run(again)
+
+
+def test_an_edit_is_answered_again_while_its_text_stands(rig: Rig) -> None:
+    """Gone, there is nothing that the kept answer would be about."""
+    ref, edits = clean("shared/team/a.md"), [ReplaceText("one", "two")]
+
+    async def work(team: Team) -> None:
+        room, call = team.room, replace(CALL, once=_once(team.ben))
+        await team.put("shared/team/a.md", "one")
+
+        async def edit() -> None:
+            await files.edit(room, team.ben, call, ref, edits, ANY, adds_bytes=0)
+
+        await edit()
+        with pytest.raises(Replayed):
+            await edit()
+        await team.delete("shared/team/a.md")
+        with pytest.raises(NotFoundError):
+            await edit()
+
+    run_team(rig, work)
 
 
 def test_what_was_decided_of_a_folder_that_is_gone_is_given_up(rig: Rig) -> None:
