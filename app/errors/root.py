@@ -35,12 +35,12 @@
     +-- EventCursorError                 a place from which the log cannot be followed
     |   +-- EventLogRestartedError  EventCursorExpiredError  EventCursorAheadError
     +-- TooManyStreamsError              the caller has as many open as one may
+    +-- TooManyApprovalsError            as many wait for a decision as may
     +-- TooManyAttemptsError             the throttle; carries retry_after_s
     +-- StoreError                       a store that cannot serve just now, or at all
     |   +-- StoreLockedError  StoreBusyError  StoreMigratingError
     |   +-- OutOfHandlesError  OverloadedError  DiskFullError  QuotaExceededError
     |   +-- StoreDamagedError  StoreMissingError  StoreSwappedError
-    +-- TooManyApprovalsError            as many wait for a decision as may
     |   +-- StoreMigrationFailedError
     |   +-- StoreTooNewError  StoreReadOnlyError  FileDamagedError
     +-- StartError                       the service cannot start, and says why

@@ -27,7 +27,8 @@ Tool = Literal["write_file", "append_file", "edit_file", "move_file", "delete_fi
 PendingWrite = PendingWriteRow
 PendingFacts = PendingFactsRow
 _NO_CONDITION: Final = Condition()
-_FOLDER: Final = "folder:"
+FOLDER: Final = "folder:"
+"""How the word of a folder begins, in `base_version`."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,7 +147,7 @@ def base_of(reader: OwnerReader, key: str) -> str | None:
     if not below:
         return None
     told = "\n".join(f"{each.path}\t{each.version}" for each in below)
-    return _FOLDER + hashlib.sha256(told.encode()).hexdigest()
+    return FOLDER + hashlib.sha256(told.encode()).hexdigest()
 
 
 def require_base(reader: OwnerReader, key: str, base: str | None) -> None:
@@ -230,13 +231,18 @@ def judge(reader: OwnerReader, wanted: Wanted, condition: Condition, size_max: i
     key = wanted.ref.key
     present = notes.find_judged(reader, key, condition)
     if wanted.tool == "edit_file":
-        size_bytes = measure(apply_edits(notes.get_note(reader, key).content, wanted.edits))
-    else:
-        size_bytes = measure(wanted.content or "")
-        if present is None:
-            require_free(reader, key)
-        elif wanted.tool == "append_file":
-            size_bytes += present.size_bytes
+        content = apply_edits(notes.get_note(reader, key).content, wanted.edits)
+        _require_size(measure(content), size_max)
+        return
+    size_bytes = measure(wanted.content or "")
+    if present is not None and wanted.tool == "append_file":
+        size_bytes += present.size_bytes
+    _require_size(size_bytes, size_max)
+    if present is None:
+        require_free(reader, key)
+
+
+def _require_size(size_bytes: int, size_max: int) -> None:
     if size_bytes > size_max:
         raise PayloadTooLargeError
 

@@ -11,7 +11,7 @@ was done, and whoever ran it before can do it no more. Not done, it waits again.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -20,13 +20,14 @@ from typing_extensions import override
 from app import telemetry
 from app.bridge.access import group_quota, with_own
 from app.bridge.callers import Call, Caller
-from app.bridge.content import waiting
+from app.bridge.content import disk_asking, waiting
 from app.bridge.finishing import JANITOR, Desk, Operation
 from app.bridge.strongroom import Strongroom, uncut
 from app.bridge.taking import acquire_exclusive
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
+from app.db.runtime.store import RuntimeTransactor
 from app.errors.callers import NotFoundError
 from app.errors.conflicts import ApprovalOverError, ConflictError, RunnerLostError
 from app.errors.inputs import InvalidInputError, PayloadTooLargeError
@@ -259,14 +260,12 @@ class _Decision:
 
     async def _write(self) -> Effect:
         room, wanted = self.room, pending_writes.wanted_of(self.asked)
-        author, size_max = _author(self.caller.user_id, self.asked), room.settings.note_bytes_max
+        author = _author(self.caller.user_id, self.asked)
         try:
-            work = partial(self._work, wanted=wanted, author=author, size_max=size_max)
-            adds_bytes = self.asked.size_bytes
-            await room.stores.group.write(
-                lambda tx: group_quota(room).hold(tx, work, adds_bytes),
-                self.caller.actor(self.call),
-            )
+            if wanted.ref.is_on_disk:
+                await self._write_on_disk(wanted, author)
+            else:
+                await self._write_in_store(wanted, author)
         except RunnerLostError:
             raise
         except (ConflictError, NotFoundError, InvalidInputError, PayloadTooLargeError):
@@ -275,12 +274,30 @@ class _Decision:
             await room.stores.group.checkpoint()
         return "done"
 
-    def _work(self, tx: OwnerTransactor, wanted: Wanted, author: str, size_max: int) -> None:
+    async def _write_in_store(self, wanted: Wanted, author: str) -> None:
+        room, adds_bytes = self.room, self.asked.size_bytes
+        quota, size_max = group_quota(room), room.settings.note_bytes_max
+
+        def work(tx: OwnerTransactor) -> None:
+            if self._mark(tx):
+                return
+            pending_writes.require_base(tx, wanted.ref.key, self.asked.base_version)
+            pending_writes.perform(tx, wanted, author, size_max)
+
+        actor = self.caller.actor(self.call)
+        await room.stores.group.write(lambda tx: quota.hold(tx, work, adds_bytes), actor)
+
+    async def _write_on_disk(self, wanted: Wanted, author: str) -> None:
+        # The request's key is kept with the decision, not with the write.
+        call, base = replace(self.call, once=None), self.asked.base_version
+        await disk_asking.carry_out(self.room, self.caller, call, wanted, base, author, self._mark)
+
+    def _mark(self, tx: RuntimeTransactor) -> bool:
+        """Note in the write's own transaction that it is done; whether it was before."""
         if deliveries.handled(tx, self.approval_id, _SUBSCRIBER):
-            return
+            return True
         steps.answered(tx, self.run, "write", {"done": 1})
-        pending_writes.require_base(tx, wanted.ref.key, self.asked.base_version)
-        pending_writes.perform(tx, wanted, author, size_max)
+        return False
 
 
 def _author(user_id: UserId, asked: PendingWrite) -> str:

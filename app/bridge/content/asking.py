@@ -7,14 +7,14 @@ something waits, from there, by whoever finds that it was not told yet.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from app import telemetry
 from app.bridge.access import own_quota, with_own
 from app.bridge.callers import Call, Caller
-from app.bridge.content import notes, waiting
+from app.bridge.content import disk_asking, notes, waiting
 from app.bridge.strongroom import Strongroom, uncut
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
@@ -23,7 +23,7 @@ from app.errors.callers import DeniedByRuleError
 from app.errors.stores import StoreError
 from app.owner import pending_writes
 from app.owner.notes import Condition
-from app.owner.paths import SHARED_MEMORY, USER_MEMORY
+from app.owner.paths import USER_MEMORY
 from app.owner.pending_writes import PendingFacts, Wanted
 from app.registry import approval_rules
 from app.registry.approval_rules import Action, Asking, Source
@@ -76,7 +76,8 @@ async def write(  # noqa: PLR0913, PLR0917 - the parts of one write
     """
     notes.require_may_write(caller, wanted.ref)
     if caller.is_agent and await action_of(room, caller, call, wanted) == "require":
-        return await _ask(room, caller, call, wanted, work, condition)
+        rehearse = partial(_rehearse, room, caller, call, wanted, work, condition)
+        return await ask(room, caller, call, wanted, rehearse)
     return await notes.write(
         room,
         caller,
@@ -133,7 +134,9 @@ def source_of(call: Call) -> Source:
 
 
 async def _paths_of(room: Strongroom, caller: Caller, call: Call, wanted: Wanted) -> list[str]:
-    if wanted.recursive and wanted.ref.root in {USER_MEMORY, SHARED_MEMORY}:
+    if wanted.ref.is_on_disk:
+        return await disk_asking.paths_of(room, caller, wanted)
+    if wanted.recursive:
         read = partial(pending_writes.paths_of, wanted=wanted)
         return await notes.read(room, caller, call, wanted.ref, read)
     refs = [wanted.ref] if wanted.to is None else [wanted.ref, wanted.to]
@@ -164,16 +167,31 @@ async def _require_not_asked(room: Strongroom, caller: Caller, call: Call) -> No
 
 
 @uncut
-async def _ask(  # noqa: PLR0913, PLR0917 - likewise
+async def ask(
     room: Strongroom,
     caller: Caller,
     call: Call,
     wanted: Wanted,
-    work: Callable[[OwnerTransactor], object],
-    condition: Condition,
+    rehearse: Callable[[], Awaitable[str | None]],
 ) -> Waiting:
-    """Keep a write until its member decides."""
-    base = await _rehearse(room, caller, call, wanted, work, condition)
+    """Keep a write until its member decides.
+
+    Args:
+        room: The service.
+        caller: The agent.
+        call: The request.
+        wanted: What is asked.
+        rehearse: Finds out what stands against it, and tells what stands there.
+
+    Returns:
+        What waits.
+
+    Raises:
+        TooManyApprovalsError: Too much waits already.
+        QuotaExceededError: The member's own store has no room for it.
+        StoreLockedError: This credential cannot open that store.
+    """
+    base = await rehearse()
     settings, actor = room.settings, caller.actor(call)
 
     def keep(tx: OwnerTransactor) -> Waiting:

@@ -1,17 +1,17 @@
 """What callers write in shared folders and projects: each call, judged and then decided.
 
-Others read there, so it needs the scope of a shared write. An agent's write that a rule of the
-group leaves to a person is refused.
+Others read there, so it needs the scope of a shared write, and an agent's write waits for its
+member's decision where a rule of the group leaves it to a person.
 """
 
 from collections.abc import Sequence
 from functools import partial
 
 from app.bridge.callers import Call, Caller
-from app.bridge.content import asking, disk, notes
+from app.bridge.content import asking, disk, disk_asking, notes
+from app.bridge.content.asking import Waiting
 from app.bridge.content.disk_desk import Desk
 from app.bridge.strongroom import Strongroom
-from app.errors.callers import NotPermittedError
 from app.owner.edits import Edit
 from app.owner.notes import Condition, Written
 from app.owner.paths import PathRef
@@ -21,14 +21,15 @@ from app.owner.tree import Moved
 
 async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
-) -> Written:
+) -> Written | Waiting:
     """Make a text or replace it; see `app.bridge.content.files` for this and what follows.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, as everywhere.
     """
     wanted = Wanted("write_file", ref, content=text)
-    await _require_may(room, caller, call, wanted)
+    if (waits := await _asked(room, caller, call, wanted, condition)) is not None:
+        return waits
     return await disk.write(
         room, caller, call, ref, lambda desk: desk.put(ref.key, text, condition)
     )
@@ -36,14 +37,15 @@ async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
 
 async def append(  # noqa: PLR0913, PLR0917 - likewise
     room: Strongroom, caller: Caller, call: Call, ref: PathRef, text: str, condition: Condition
-) -> Written:
+) -> Written | Waiting:
     """Add a text on a line of its own, making the file when it is missing.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, as everywhere.
     """
     wanted = Wanted("append_file", ref, content=text)
-    await _require_may(room, caller, call, wanted)
+    if (waits := await _asked(room, caller, call, wanted, condition)) is not None:
+        return waits
     return await disk.write(
         room, caller, call, ref, lambda desk: desk.append(ref.key, text, condition)
     )
@@ -56,14 +58,15 @@ async def edit(  # noqa: PLR0913, PLR0917 - likewise
     ref: PathRef,
     edits: Sequence[Edit],
     condition: Condition,
-) -> Written:
+) -> Written | Waiting:
     """Apply edits, all or none.
 
     Returns:
-        What stands now.
+        What stands now; or what waits, as everywhere.
     """
     wanted = Wanted("edit_file", ref, edits=tuple(edits))
-    await _require_may(room, caller, call, wanted)
+    if (waits := await _asked(room, caller, call, wanted, condition)) is not None:
+        return waits
     return await disk.write(
         room,
         caller,
@@ -82,14 +85,15 @@ async def delete(  # noqa: PLR0913 - likewise
     condition: Condition,
     *,
     recursive: bool,
-) -> int:
+) -> int | Waiting:
     """Take a text away, or a folder with all that is in it; nothing of it is kept.
 
     Returns:
-        How many texts.
+        How many texts; or what waits.
     """
     wanted = Wanted("delete_file", ref, recursive=recursive)
-    await _require_may(room, caller, call, wanted)
+    if (waits := await _asked(room, caller, call, wanted, condition)) is not None:
+        return waits
     work = partial(Desk.delete, key=ref.key, condition=condition, recursive=recursive)
     return await disk.write(room, caller, call, ref, work)
 
@@ -103,26 +107,35 @@ async def move(  # noqa: PLR0913, PLR0917 - likewise
     condition: Condition,
     *,
     recursive: bool,
-) -> Sequence[Moved]:
+) -> Sequence[Moved] | Waiting:
     """Move a text, or a folder with all that is in it, inside one root.
 
     Returns:
-        Each text that moved, as it stands now.
+        Each text that moved, as it stands now; or what waits.
     """
     wanted = Wanted("move_file", source, to=target, recursive=recursive)
-    await _require_may(room, caller, call, wanted)
+    if (waits := await _asked(room, caller, call, wanted, condition)) is not None:
+        return waits
     work = partial(
         Desk.move, key=source.key, to=target.key, condition=condition, recursive=recursive
     )
     return await disk.write(room, caller, call, source, work)
 
 
-async def _require_may(room: Strongroom, caller: Caller, call: Call, wanted: Wanted) -> None:
-    """Refuse a credential that was not made for it, and an agent whose member would decide.
+async def _asked(
+    room: Strongroom, caller: Caller, call: Call, wanted: Wanted, condition: Condition
+) -> Waiting | None:
+    """Refuse a credential that was not made for it, and have an agent's member asked.
+
+    Returns:
+        What waits; None for what is to be done at once.
 
     Raises:
         NotPermittedError: It may not.
+        DeniedByRuleError: A rule keeps agents from it.
     """
     notes.require_may_write(caller, wanted.ref)
-    if caller.is_agent and await asking.action_of(room, caller, call, wanted) != "allow":
-        raise NotPermittedError
+    if not caller.is_agent or await asking.action_of(room, caller, call, wanted) == "allow":
+        return None
+    rehearse = partial(disk_asking.rehearse, room, caller, call.once, wanted, condition)
+    return await asking.ask(room, caller, call, wanted, rehearse)

@@ -273,7 +273,7 @@ CREATE TABLE approval_rules (
   source TEXT CHECK (source IN ('files', 'tools', 'mcp')), -- the surface; NULL: every one
   tool_pattern TEXT NOT NULL,      -- a tool, a glob of tools, or @fs_any, @fs_read, @fs_write
   path_pattern TEXT,               -- a glob on the path with its root; NULL: every path
-  action TEXT NOT NULL CHECK (action IN ('require', 'allow', 'deny')),
+  action TEXT NOT NULL CHECK (action IN ('require', 'allow', 'deny')), -- what becomes of a write
   note TEXT NOT NULL DEFAULT '',   -- why, for people
   priority INTEGER NOT NULL,       -- the lowest comes first, and the first that fits decides
   group_id TEXT REFERENCES tool_permission_groups (id), -- whose role has it; NULL: everybody
@@ -291,7 +291,7 @@ CREATE TABLE approvals (
   tool TEXT NOT NULL,              -- what it is to do
   target_root TEXT NOT NULL,       -- the first name of the path, never more of it
   size_bytes INTEGER NOT NULL,     -- of the text
-  status TEXT NOT NULL DEFAULT 'pending'
+  status TEXT NOT NULL DEFAULT 'pending' -- how it stands
     CHECK (status IN ('pending', 'approved', 'rejected', 'expired', 'done', 'conflict')),
   decided_by TEXT,                 -- user id; NULL: nobody yet, or its time was over
   decided_at INTEGER,              -- unix milliseconds UTC; NULL until it is over

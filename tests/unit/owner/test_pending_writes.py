@@ -105,9 +105,11 @@ _CONDITIONS = st.sampled_from(
 def _do(tx: OwnerTransactor, wanted: Wanted, condition: Condition) -> None:
     key, author = wanted.ref.key, "ana"
     if wanted.tool == "write_file":
-        notes.put_note(tx, key, wanted.content or "", author, condition)
+        # As `files.put` does, before it asks the store; but for a condition, that comes first here.
+        notes.find_judged(tx, key, condition)
         if len((wanted.content or "").encode()) > _SIZE_MAX:
             raise PayloadTooLargeError
+        notes.put_note(tx, key, wanted.content or "", author, condition)
     elif wanted.tool == "append_file":
         notes.append_note(tx, key, wanted.content or "", author, condition, _SIZE_MAX)
     else:

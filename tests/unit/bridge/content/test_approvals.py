@@ -442,3 +442,18 @@ def test_a_store_that_cannot_be_opened_keeps_nothing(rig: Rig) -> None:
             await ask(room, blind, "x", _OTHER)
 
     rig.run(work)
+
+
+def test_an_agent_without_a_name_writes_by_its_members(rig: Rig) -> None:
+    """What it asked is the member's own by then."""
+
+    async def work(room: Strongroom) -> None:
+        who = await pair(room)
+        nameless = await agent_of(room, who.member, None)
+        waits = await ask(room, nameless)
+        assert (await approvals.get(room, nameless, CALL, waits)).approval.agent_id is None
+        assert await approvals.approve(room, who.member, CALL, waits) == "done"
+        note = await files.get(room, who.member, CALL, PLAN)
+        assert note.author == who.member.user_id
+
+    rig.run(work)

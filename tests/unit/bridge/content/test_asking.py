@@ -67,8 +67,13 @@ def test_a_rule_refuses_an_agent_and_lets_another_write(rig: Rig) -> None:
         trusted = await agent_of(room, who.member, "trusted")
         allowed = NewRule("*", "allow", 1, agent_id="trusted")
         denied = NewRule("@fs_write", "deny", 0, path_pattern="*/closed/*")
-        for new in (allowed, denied):
-            await approval_rules.add(room, who.member, CALL, new)
+        made = [
+            await approval_rules.add(room, who.member, CALL, each) for each in (allowed, denied)
+        ]
+        noted = await approval_rules.change(
+            room, who.member, CALL, made[1].id, {"note": "closed"}, frozenset({1})
+        )
+        assert (noted.note, noted.action, noted.version) == ("closed", "deny", 2)
         done = await files.put(room, trusted, CALL, PLAN, TEXT, _ANY)
         assert not isinstance(done, Waiting)
         assert await shared_text(room) == TEXT
