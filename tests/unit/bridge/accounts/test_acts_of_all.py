@@ -123,6 +123,8 @@ NOT_THEIRS: Final[dict[str, str]] = {
     "user.list": "a look",
     "lock": "nothing ends; the next opening stands among the openings",
     "audit.trim": "the copy is what outlives it",
+    "memory.export": "the member's own act, by their password",
+    "memory.import": "as above",
     "migrate.begin": "a file's form, not its account",
     "migrate.next": "as above",
 }
