@@ -1,6 +1,7 @@
 """Files below one folder: read and changed as they are there, and never through a link."""
 
 import contextlib
+import errno
 import os
 import shutil
 import socket
@@ -15,8 +16,9 @@ from app.db import disk_steps, disk_tree
 from app.db.disk_steps import Step
 from app.errors.callers import NotFoundError
 from app.errors.conflicts import NotTextError, PathConflictError
+from app.errors.inputs import InvalidPathError
 from app.errors.root import StrongroomError
-from app.errors.stores import DiskFullError, StoreReadOnlyError
+from app.errors.stores import DiskFullError, OutOfHandlesError, StoreReadOnlyError
 from tests.support.matrix import chosen
 
 MAX: Final = 1_000
@@ -296,3 +298,38 @@ def test_whoever_swaps_folders_for_links_all_the_time_leads_nobody_out(
     assert SECRET not in seen
     assert [each.name for each in outside.iterdir()] == ["secret.md"]
     assert (outside / "secret.md").read_text() == SECRET
+
+
+@pytest.mark.parametrize(
+    ("number", "error"),
+    [(errno.ENAMETOOLONG, InvalidPathError), (errno.EMFILE, OutOfHandlesError)],
+    ids=["a name too long for the disk", "no descriptor left"],
+)
+def test_a_disk_in_trouble_is_no_missing_text(
+    base: Path, root: int, number: int, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked: what cannot be looked at is not called absent."""
+
+    def fail(*_args: object, **_more: object) -> int:
+        raise OSError(number, "as the system says")
+
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: disk_tree.find(root, "a/b.md", MAX),
+        lambda: disk_tree.kind_of(root, "a/b.md"),
+        lambda: disk_tree.listing(root, "a", 1),
+        lambda: disk_tree.opened(base).__enter__(),
+    )
+    monkeypatch.setattr(disk_tree, "descend", fail)
+    for call in calls:
+        with pytest.raises(error):
+            call()
+
+
+def test_a_file_that_grows_while_it_is_read_is_no_text(
+    base: Path, root: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read no further than a text may be long."""
+    (base / "x.md").write_text("x")
+    monkeypatch.setattr(os, "read", lambda _descriptor, size: b"x" * size)
+    with pytest.raises(NotTextError):
+        disk_tree.read(root, "x.md", MAX)
