@@ -2,7 +2,7 @@
 
 from typing import Final
 
-READER_CACHE_KIB: Final = 256
+READER_CACHE_KIB: Final = 512
 WRITER_CACHE_KIB: Final = 1024
 
 

@@ -83,6 +83,8 @@ def _place(folded: str, term: str) -> int:
 
 def _unfolded_place(text: str, folded_place: int) -> int:
     """The character of a text whose folding reaches a place of the folded text."""
+    if text.isascii():
+        return folded_place
     # Halving costs, all together, no more than folding the text once.
     low, high = 0, len(text)
     while high - low > 1:

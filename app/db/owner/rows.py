@@ -63,6 +63,7 @@ class MatchRow(NamedTuple):
     path: str
     score: float
     updated_at: int
+    beginning: str
 
 
 class VersionRow(NamedTuple):

@@ -60,7 +60,16 @@ def test_a_hit_shows_its_place(store: OwnerFile) -> None:
     [hit] = search(store.reader, "NEEDLE", 5)
     assert (hit.path, hit.line, hit.updated_at) == ("a/n", 3, store.clock())
     assert "needle is here" in hit.snippet
-    assert hit.score > 0
+    assert hit.score == 1
+
+
+def test_a_place_far_down_a_long_note_is_shown(store: OwnerFile) -> None:
+    """What a search reads of every note at once is not all that it looks through."""
+    _put(store, "long", "filler é\n" * 20_000 + "the needle is here\n")
+    _put(store, "short", "x " * 2_000 + "\nneedle")
+    hits = {hit.path: hit for hit in search(store.reader, "needle", 5)}
+    assert (hits["long"].line, hits["short"].line) == (20_001, 2)
+    assert "needle is here" in hits["long"].snippet
 
 
 def test_the_best_comes_first(store: OwnerFile) -> None:
@@ -73,7 +82,10 @@ def test_the_best_comes_first(store: OwnerFile) -> None:
         _put(store, f"filler/{number}", filler)
     hits = search(store.reader, "budget", 9)
     assert [hit.path for hit in hits] == ["budget", "b", "a"]
-    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == 1
+    assert scores[-1] > 0
     assert len(search(store.reader, "budget", 2)) == 2
 
 

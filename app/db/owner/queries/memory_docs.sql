@@ -80,9 +80,10 @@ DELETE FROM memory_docs WHERE id = :id AND version = :read_version
 RETURNING id, path, size_bytes, lines, version, author, created_at, updated_at;
 
 -- name: search_notes
--- The best notes for a MATCH expression; a word in the path counts four times.
+-- The best notes for a MATCH expression, each with its first characters; a word in the path
+-- counts four times.
 -- scan: the index answers; SQLite calls every use of a virtual table a scan
-SELECT d.path, -h.rank AS score, d.updated_at
+SELECT d.path, -h.rank AS score, d.updated_at, substr(d.content, 1, :length) AS beginning
 FROM (
   SELECT rowid, rank FROM memory_docs_fts
   WHERE memory_docs_fts MATCH :match AND rank MATCH 'bm25(4.0, 1.0)' ORDER BY rank LIMIT :limit
