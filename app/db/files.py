@@ -319,10 +319,13 @@ def sync_folder(folder: Path) -> None:
 
 
 def integrity(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
-    """What SQLite's own check finds wrong with a store; empty when it is sound."""
+    """What SQLite's own checks find wrong with a store; empty when it is sound."""
     with contextlib.closing(open_maintenance(path, key, kind, clock)) as live:
         found = [str(row[0]) for row in live.all("PRAGMA integrity_check")]
-        return [] if found == ["ok"] else found
+        if found != ["ok"]:
+            return found
+        drifted = migrations.drifted_indexes(live)
+        return [f"The search index {name} differs from the texts." for name in drifted]
 
 
 def _remove_sidecars(path: Path) -> None:

@@ -182,12 +182,29 @@ def check(connection: Connection) -> None:
     Raises:
         StoreDamagedError: One of them does not hold.
     """
-    if connection.all("PRAGMA foreign_key_check"):
+    if connection.all("PRAGMA foreign_key_check") or drifted_indexes(connection):
         raise StoreDamagedError
-    for kind, name in _objects(connection):
-        if kind == "table" and name.endswith("_fts"):
-            # Drift between index and text passes every check but this one.
-            connection.all(f"INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - a name from the schema
+
+
+def drifted_indexes(connection: Connection) -> list[str]:
+    """Search indexes that do not hold just the words of their texts.
+
+    Writes nothing, but takes the writer's turn, about 0.05 s for each thousand notes of 2 KB.
+
+    Returns:
+        Their names; none when all is well.
+    """
+    tables = [name for kind, name in _objects(connection) if kind == "table"]
+    return [name for name in tables if name.endswith("_fts") and _has_drifted(connection, name)]
+
+
+def _has_drifted(connection: Connection, name: str) -> bool:
+    try:
+        # Drift between index and text passes every check but this one.
+        connection.all(f"INSERT INTO {name} ({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - a name from the schema
+    except StoreDamagedError:
+        return True
+    return False
 
 
 def applied(connection: Connection) -> Record:

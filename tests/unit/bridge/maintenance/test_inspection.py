@@ -195,6 +195,17 @@ def test_a_store_that_waits_is_held_against_what_it_was(
     assert root.found() == [(root.ben.name, f"The schema differs: {found}.")]
 
 
+def test_an_index_that_differs_from_its_texts_is_told(root: _Root) -> None:
+    """Words of a note that is gone would still be found, and SQLite's own check sees nothing."""
+    for path in (root.system, root.ben):
+        with root.changing(path) as store:
+            store.all(
+                "INSERT INTO memory_docs_fts (rowid, path, content) VALUES (9, 'gone', 'words')"
+            )
+    told = "The search index memory_docs_fts differs from the texts."
+    assert root.found() == [("system.db", told), (root.ben.name, told)]
+
+
 def test_a_store_that_cannot_be_read_on_hides_no_other(root: _Root) -> None:
     """What is broken in one is told, and the next one is looked at."""
     for path in (root.ben, root.cyd):
