@@ -14,6 +14,7 @@ from schemathesis.core.result import Ok
 from app.web.errors import CODES
 from app.web.rules import RULES
 from tests.support import matrix
+from tests.support.archives import zipped
 from tests.support.clients import ENDLESS, Client
 from tests.support.descriptions import DESCRIPTION
 from tests.support.people import People, people_on
@@ -24,7 +25,9 @@ EXAMPLES: Final = matrix.chosen([1], [40])[0]
 ENDING: Final = {"DELETE /api/session", "DELETE /api/sessions"}
 """Calls that end sessions when they succeed."""
 
-
+schemathesis.openapi.media_type(
+    "application/zip", st.binary(max_size=200) | st.just(zipped(("a.md", b"text")))
+)
 OPERATIONS: Final = {
     found.ok().label: found.ok()
     for found in schemathesis.openapi.from_dict(DESCRIPTION).get_all_operations()

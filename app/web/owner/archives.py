@@ -11,19 +11,17 @@ from app.bridge.content.archives import Export
 from app.owner.copies import TakenIn
 from app.settings import Settings
 from app.web.answers import OBJECT, as_json
-from app.web.descriptions import raw_body
 from app.web.routes import AskDep, StrictRoute
 from app.web.strict_json import require_media_type
 
 router = APIRouter(route_class=StrictRoute)
 
 ZIP: Final = "application/zip"
+_BYTES: Final[dict[str, Any]] = {ZIP: {"schema": {"type": "string", "format": "binary"}}}
 _ARCHIVE: Final[dict[int | str, dict[str, Any]]] = {
-    200: {
-        "description": "The archive.",
-        "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}},
-    }
+    200: {"description": "The archive.", "content": _BYTES}
 }
+_RAW: Final[dict[str, Any]] = {"requestBody": {"required": True, "content": _BYTES}}
 
 
 def body_limits(settings: Settings) -> dict[str, int]:
@@ -56,7 +54,7 @@ async def _bytes_of(content: AsyncIterator[bytes | Export]) -> AsyncIterator[byt
             yield piece
 
 
-@router.post("/api/memory/import", openapi_extra=raw_body(ZIP), response_model=OBJECT)
+@router.post("/api/memory/import", openapi_extra=_RAW, response_model=OBJECT)
 async def import_memory(ask: AskDep) -> Response:
     """Take in an archive of notes, all or nothing: `{written, unchanged}`.
 
