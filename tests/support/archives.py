@@ -86,18 +86,20 @@ def lies_in_text() -> bytes:
     return bytes(raw + directory + end)
 
 
-def longer_than_said() -> bytes:
-    """The packed bytes go on after what is said to be all, whose checksum is right."""
+def packed_as(packed: bytes, text: bytes) -> bytes:
+    """One entry of these bytes, which is said to be this text."""
+    said = (zlib.crc32(text), len(packed), len(text), 4, 0)
+    local = struct.pack("<4s5H3L2H", LOCAL, 20, 0, 8, 0, 33, *said) + b"a.md"
+    central = struct.pack("<4s6H3L5H2L", CENTRAL, 20, 20, 0, 8, 0, 33, *said, 0, 0, 0, 0, 0)
+    body, directory = local + packed, central + b"a.md"
+    end = struct.pack("<4s4H2LH", END, 0, 0, 1, 1, len(directory), len(body), 0)
+    return body + directory + end
+
+
+def deflated(text: bytes) -> bytes:
+    """A text packed, without any head."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    packed = packer.compress(b"a" * 100_000) + packer.flush()
-    crc = zlib.crc32(b"a" * 10)
-    local = struct.pack("<4s5H3L2H", LOCAL, 20, 0, 8, 0, 33, crc, len(packed), 10, 4, 0) + b"a.md"
-    central = struct.pack(
-        "<4s6H3L5H2L", CENTRAL, 20, 20, 0, 8, 0, 33, crc, len(packed), 10, 4, 0, 0, 0, 0, 0, 0
-    )
-    body = local + packed
-    end = struct.pack("<4s4H2LH", END, 0, 0, 1, 1, len(central) + 4, len(body), 0)
-    return body + central + b"a.md" + end
+    return packer.compress(text) + packer.flush()
 
 
 def listed(*rows: object, head: object = None, more: bytes = b"") -> bytes:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from app.bridge.arguments import ArgumentError
+from app.cli import control
 from app.cli import terminal as terminals
 from tests.support.rooms import PASSWORD
 from tests.unit.cli.conftest import Terminal
@@ -74,3 +76,11 @@ def test_a_password_is_typed_once(
     ended = terminal.run("export", "ana", str(archive), typed=f"{PASSWORD}\n")
     assert ended.exit_code == 0, ended.output
     assert archive.exists()
+
+
+@pytest.mark.parametrize("path", ["relative.zip", "/a\0b"])
+def test_a_path_is_absolute(terminal: Terminal, path: str) -> None:
+    """For the server has another folder than whoever calls it."""
+    asked = {"user": "ana", "password": PASSWORD, "path": path}
+    with pytest.raises(ArgumentError, match="path"):
+        control.perform(terminal.settings, "memory.export", {**asked})

@@ -165,6 +165,9 @@ def test_what_a_person_packed_is_taken() -> None:
     raw = raw_name("n\u00e9.text".encode())
     assert list(opened(raw).texts()) == [("né.text", "text")]
     assert opened(zipped()).entries == []
+    assert [key for key, _ in opened(zipped(("manifest.jsonl", b"[1]\n"))).texts()] == [
+        "manifest.jsonl"
+    ]
 
 
 def test_a_note_in_the_place_of_a_folder_takes_nothing_in(store: OwnerFile) -> None:

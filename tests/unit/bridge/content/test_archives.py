@@ -12,15 +12,16 @@ from app.bridge.callers import Caller
 from app.bridge.content import archives, files
 from app.bridge.content.archives import Export
 from app.bridge.strongroom import Strongroom
+from app.db.pool import StoreClosedError
 from app.errors.archives import ArchiveError
 from app.errors.callers import InvalidCredentialsError
 from app.errors.inputs import PayloadTooLargeError
-from app.errors.stores import QuotaExceededError, StoreBusyError
+from app.errors.stores import DiskFullError, QuotaExceededError, StoreBusyError
 from app.owner.copies import TakenIn
 from app.owner.notes import Condition
 from app.owner.paths import clean
 from tests.support.archives import zipped
-from tests.support.rig import Rig, add, enter
+from tests.support.rig import ACTOR, Rig, add, enter
 from tests.support.rooms import CALL
 from tests.unit.bridge.content.test_quotas import shrunk
 
@@ -86,6 +87,41 @@ def test_a_session_that_ends_gets_no_more(rig: Rig) -> None:
         with pytest.raises(InvalidCredentialsError):
             await anext(content)
         assert await given(room, other)
+
+    rig.run(work)
+
+
+def test_a_store_that_is_taken_gives_no_more(rig: Rig) -> None:
+    """Locked everywhere, as by a change of its key; what comes after is asked for anew."""
+
+    async def work(room: Strongroom) -> None:
+        made = await add(room)
+        ana = await enter(room)
+        content = archives.pieces(room, ana, CALL)
+        await anext(content)
+        await revocation.lock_everywhere(room, ana.user_id, made.account.lock_number, ACTOR)
+        with pytest.raises(StoreClosedError):
+            await anext(content)
+        assert room.copying == set()
+
+    rig.run(work)
+
+
+def test_an_export_that_fails_leaves_nothing(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says why; the next one is not held up."""
+
+    async def work(room: Strongroom) -> None:
+        await add(room)
+        ana = await enter(room)
+        with monkeypatch.context() as patch:
+
+            def fail(*_: object) -> int:
+                raise DiskFullError
+
+            patch.setattr(archives, "write_archive", fail)
+            with pytest.raises(DiskFullError):
+                await given(room, ana)
+        assert await given(room, ana)
 
     rig.run(work)
 
