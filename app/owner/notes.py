@@ -58,7 +58,8 @@ class Written(NamedTuple):
     created: bool
     """Whether it is new."""
     replaced_version: int | None = None
-    """The version that it took the place of; None when it is new, or nothing was changed."""
+    """The version that it took the place of, which can be brought back; None when it is new,
+    nothing was changed, or it goes on from an append that is one version with it."""
 
 
 def find_note(reader: OwnerReader, key: str) -> NoteRow | None:
@@ -149,8 +150,8 @@ def append_note(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the c
             now=tx.now_ms,
         )
     )
-    keep_append(tx, note, present.version)
-    return Written(note, created=False, replaced_version=present.version)
+    is_kept = keep_append(tx, note, present.version)
+    return Written(note, created=False, replaced_version=present.version if is_kept else None)
 
 
 def edit_note(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's

@@ -116,8 +116,12 @@ def keep_text(tx: OwnerTransactor, note: NoteMetaRow, via: Via) -> None:
     _trim(tx, note.path)
 
 
-def keep_append(tx: OwnerTransactor, note: NoteMetaRow, read_version: int) -> None:
-    """Keep the text after an append, in the row of the one before where they belong together."""
+def keep_append(tx: OwnerTransactor, note: NoteMetaRow, read_version: int) -> bool:
+    """Keep the text after an append, in the row of the one before where they belong together.
+
+    Returns:
+        Whether the version before is still kept by itself.
+    """
     # The newest row alone is ever extended, so what another author's overwrite or a deletion
     # ended stays as it was.
     extended = tx.run(
@@ -128,6 +132,7 @@ def keep_append(tx: OwnerTransactor, note: NoteMetaRow, read_version: int) -> No
     )
     if not extended:
         keep_text(tx, note, "append")
+    return not extended
 
 
 def keep_removal(tx: OwnerTransactor, note: NoteMetaRow, origin: Origin) -> None:

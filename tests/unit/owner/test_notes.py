@@ -92,6 +92,7 @@ def test_a_replaced_note_keeps_its_identity(store: OwnerFile) -> None:
     assert new == Written(
         old._replace(version=2, size_bytes=4, author=BEN, updated_at=old.updated_at + 5),
         created=False,
+        replaced_version=1,
     )
 
 
@@ -246,6 +247,16 @@ def test_reading_tells_a_folder_from_nothing(store: OwnerFile) -> None:
     assert find_note(store.reader, "a") is None
 
 
+def test_what_is_named_as_replaced_can_be_brought_back(store: OwnerFile) -> None:
+    """An append that is one version with the one before names none, for that is kept no more."""
+    first = _put(store, "n", "one").note.version
+    second = _append(store, "n", "two")
+    third = _append(store, "n", "three")
+    assert (second.replaced_version, third.replaced_version) == (first, None)
+    kept = [row.version for row in list_versions(store.reader, "n", None, 9)]
+    assert kept == [third.note.version, first]
+
+
 @pytest.mark.parametrize(
     ("content", "text", "result", "lines"),
     [
@@ -268,7 +279,8 @@ def test_appended_text_begins_a_line(
     note = get_note(store.reader, "n")
     assert note.content == result
     assert (note.size_bytes, note.lines) == (len(result.encode()), lines)
-    assert written == Written(written.note, created=content is None)
+    replaced = None if content is None else 1
+    assert written == Written(written.note, created=content is None, replaced_version=replaced)
     assert tuple(written.note) == note[:-1]
     store.check()
 
