@@ -16,6 +16,8 @@ MAX_SEARCHED: Final = 256 * 1024
 _NEAR = 4096  # most first places lie here, and folding so little costs next to nothing
 _ELLIPSIS = "…"
 _CJK_START = re.compile(CJK)
+_IN_WORD = re.compile(r"[^\W_]")
+_WORD_END = re.compile(r"[\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,12 @@ def _place(folded: str, term: str) -> int:
     """Where a term first stands in folded text; -1 when nowhere."""
     if _CJK_START.match(term):
         return folded.find(term)
-    literal = re.escape(term)
-    # The term first, then a look back: the scan for a literal is ten times as fast.
-    found = re.search(rf"{literal}(?<![^\W_]{literal})", folded)
-    return found.start() if found else -1
+    at = folded.find(term)
+    while at > 0 and _IN_WORD.match(folded, at - 1):
+        # Inside of a word, so not before the next one: no text is compared over and over.
+        end = _WORD_END.search(folded, at)
+        at = folded.find(term, end.end()) if end else -1
+    return at
 
 
 def _unfolded_place(text: str, folded_place: int) -> int:

@@ -51,7 +51,7 @@ async def gather(
     left = bytes_max
     gathered: list[Injected] = []
     for ref in refs:
-        if ref.root not in _STORES:
+        if ref.root not in _STORES and ref not in found:
             found[ref] = await _on_disk(room, caller, call, ref, left)
         excerpt = found[ref]
         if excerpt is not None:
@@ -65,7 +65,7 @@ async def _in_store(
     room: Strongroom, caller: Caller, call: Call, root: str, refs: Sequence[PathRef]
 ) -> Found:
     """All that is asked for in one store; each of them has the whole room, for now."""
-    wanted = [ref for ref in refs if ref.root == root]
+    wanted = list(dict.fromkeys(ref for ref in refs if ref.root == root))
     if not wanted:
         return {}
     bytes_max, keys = room.settings.context_bytes_max, [ref.key for ref in wanted]

@@ -63,7 +63,11 @@ async def render(
         return {key: KNOWN[key][1](reader, caller, now) for key in wanted - withheld}
 
     known = await room.stores.registry.read(read) if wanted - withheld else {}
-    return fill(template, {**values, **known}, withheld, room.settings.prompt_bytes_max)
+    bytes_max = room.settings.prompt_bytes_max
+    # Off the loop: a template may be long, and full of placeholders.
+    return await room.stores.on_thread(
+        lambda: fill(template, {**values, **known}, withheld, bytes_max)
+    )
 
 
 def fill(template: str, values: Mapping[str, str], withheld: set[str], bytes_max: int) -> Rendered:
@@ -82,13 +86,12 @@ def fill(template: str, values: Mapping[str, str], withheld: set[str], bytes_max
         PayloadTooLargeError: It would be longer.
     """
     rendered, parts, at, left = Rendered(), [], 0, bytes_max
+    standing: dict[str, bool] = {}
     for match in PLACEHOLDER.finditer(template):
         key = match[1]
         value = values.get(key)
         if value is None:
-            names = rendered.withheld if key in withheld else rendered.unknown
-            if key not in names:
-                names.append(key)
+            standing[key] = key in withheld
             continue
         for part in (template[at : match.start()], value):
             left -= len(part.encode())
@@ -99,6 +102,8 @@ def fill(template: str, values: Mapping[str, str], withheld: set[str], bytes_max
     if len(template[at:].encode()) > left:
         raise PayloadTooLargeError
     rendered.text = "".join([*parts, template[at:]])
+    rendered.withheld = [key for key, is_known in standing.items() if is_known]
+    rendered.unknown = [key for key, is_known in standing.items() if not is_known]
     return rendered
 
 

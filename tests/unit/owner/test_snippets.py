@@ -93,6 +93,8 @@ def test_a_place_is_traced_back_exactly(before: str) -> None:
         pytest.param("word " * (4 * MIB // 5), ["word"], id="one word repeated"),
         pytest.param("word " * (4 * MIB // 5), [f"w{n}" for n in range(64)], id="64 terms absent"),
         pytest.param("ba" * (2 * MIB), ["a"], id="never at a word's start"),
+        pytest.param(f"x{'a' * 255_000} {'a' * 2_000}", ["a" * 2_000], id="long, in a word"),
+        pytest.param(f"x{'a' * 2_000} " * 120, ["a" * 2_000], id="long, in each word"),
         pytest.param("日本語は難しい。" * (MIB // 6), ["猫"], id="cjk"),
         pytest.param(" " * (4 * MIB), ["a"], id="spaces"),
     ],

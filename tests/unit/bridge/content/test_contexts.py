@@ -56,6 +56,10 @@ def test_a_context_is_bounded_in_all(make_rig: Any) -> None:  # noqa: ANN401 - a
             assert second.excerpt
             assert (first.excerpt.content, first.excerpt.is_cut) == ("four\nfour\n", False)
             assert (second.excerpt.content, second.excerpt.is_cut) == ("", True)
+        first, again = await contexts.gather(room, caller, CALL, [refs[0], refs[0]])
+        assert first.excerpt
+        assert again.excerpt
+        assert (first.excerpt.is_cut, again.excerpt.is_cut) == (False, True)
 
     rig.run(work)
 
@@ -147,6 +151,15 @@ def test_values_are_put_in_once(template: str, text: str | None, unknown: list[s
     values = {"A": "a<!-- B -->", "B": "b"}
     wanted = Rendered(template if text is None else text, unknown)
     assert prompts.fill(template, values, set(), 1_000) == wanted
+
+
+def test_a_key_that_stands_often_or_beside_many_is_named_once() -> None:
+    """However many stand for nothing, each costs the same."""
+    keys = [f"K{number}" for number in range(50_000)]
+    template = "".join(f"<!--{key}-->" for key in [*keys, *keys])
+    found = prompts.fill(template, {}, {"K1"}, len(template))
+    assert (found.text, found.withheld) == (template, ["K1"])
+    assert found.unknown == [key for key in keys if key != "K1"]
 
 
 def test_a_prompt_is_bounded() -> None:
