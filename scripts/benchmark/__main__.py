@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from scripts.benchmark import cases, costs, record, telling, working
+from scripts.benchmark import cases, costs, record, remembering, telling, working
 from scripts.benchmark.cases import Report
 from scripts.benchmark.meter import Load
 from scripts.benchmark.servers import pin_to_first_core, reference
@@ -18,6 +18,7 @@ CASES: Final = {
     "read": cases.read,
     "write": cases.write,
     "search": cases.search,
+    "memory-search": remembering.remembering,
     "feed": record.feed,
     "tracking": record.tracking,
     "telling": telling.telling,

@@ -50,10 +50,11 @@ class Effort:
     round_s: float
     members: int
     derivations: int
+    notes: int
 
 
-FULL: Final = Effort(rounds=12, round_s=0.5, members=1_000, derivations=7)
-QUICK: Final = Effort(rounds=4, round_s=0.3, members=100, derivations=3)
+FULL: Final = Effort(rounds=12, round_s=0.5, members=1_000, derivations=7, notes=10_000)
+QUICK: Final = Effort(rounds=4, round_s=0.3, members=100, derivations=3, notes=1_000)
 
 
 @dataclass(frozen=True)
