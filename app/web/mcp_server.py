@@ -10,6 +10,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
+    METHOD_NOT_FOUND,
     CallToolRequestParams,
     CallToolResult,
     ListToolsResult,
@@ -118,7 +119,19 @@ class _Exchange:
         kind = self._headers.get("content-type")
         if self._status not in _IN_PROTOCOL or (self._sent and kind != _JSON):
             raise Problem(self._status)
-        return Response(bytes(self._sent), status_code=self._status, media_type=kind)
+        return Response(_without_echo(bytes(self._sent)), status_code=self._status, media_type=kind)
+
+
+def _without_echo(raw: bytes) -> bytes:
+    """An answer without the name of an unknown method, which the kit repeats as it was sent."""
+    if str(METHOD_NOT_FOUND).encode() not in raw:
+        return raw
+    message = json.loads(raw)
+    error = message.get("error", {})
+    if error.get("code") != METHOD_NOT_FOUND:
+        return raw
+    error.pop("data", None)
+    return json.dumps(message).encode()
 
 
 class _Tools:

@@ -37,6 +37,8 @@ _PERSON_SECRET: Final = Rule(repeats="refused")
 _READ: Final = Rule(scope="memory:read", repeats="unneeded")
 _WRITE: Final = Rule(scope="")
 """Writing: the path decides which scope, in `bridge.notes`."""
+_EDIT: Final = Rule(scope="memory:read")
+"""Writing whose answer depends on the text that stands: the scope of its path, and this one."""
 _MCP: Final = Rule(scope="", repeats="refused")
 """Each tool asks for its own scope; what it answers is an envelope that is never kept."""
 _READ_REPORTS: Final = Rule(scope="reports:read")
@@ -94,12 +96,12 @@ RULES: Final[Mapping[str, Rule]] = {
     "DELETE /api/me/keys/{slot_id}": _PERSON,
     "GET /api/file": _READ,
     "PUT /api/file": _WRITE,
-    "PATCH /api/file": _WRITE,
+    "PATCH /api/file": _EDIT,
     "DELETE /api/file": _WRITE,
     "POST /api/file/read": _READ,
     "POST /api/file/write": _WRITE,
     "POST /api/file/append": _WRITE,
-    "POST /api/file/edit": _WRITE,
+    "POST /api/file/edit": _EDIT,
     "POST /api/file/delete": _WRITE,
     "POST /api/file/move": _WRITE,
     "POST /api/file/list": _READ,
@@ -116,16 +118,16 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/tools/read_file": _READ,
     "POST /api/tools/write_file": _WRITE,
     "POST /api/tools/append_file": _WRITE,
-    "POST /api/tools/edit_file": _WRITE,
-    "POST /api/tools/insert_at_line": _WRITE,
-    "POST /api/tools/replace_lines": _WRITE,
+    "POST /api/tools/edit_file": _EDIT,
+    "POST /api/tools/insert_at_line": _EDIT,
+    "POST /api/tools/replace_lines": _EDIT,
     "POST /api/tools/list_files": _READ,
     "POST /api/tools/search_file": _READ,
     "POST /api/tools/memory_search": _READ,
     "POST /api/tools/view": _READ,
     "POST /api/tools/create": _WRITE,
-    "POST /api/tools/str_replace": _WRITE,
-    "POST /api/tools/insert": _WRITE,
+    "POST /api/tools/str_replace": _EDIT,
+    "POST /api/tools/insert": _EDIT,
     "POST /api/tools/delete": _WRITE,
     "POST /api/tools/rename": _WRITE,
     "POST /mcp": _MCP,

@@ -196,7 +196,7 @@ def test_the_rest_of_the_protocol_is_answered_in_its_form(people: People) -> Non
     note = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert speak(me, note).status_code == 202
     unknown = speak(me, {**PING, "method": "nothing/at-all"}).json()
-    assert unknown["error"]["code"] == -32601
+    assert unknown["error"] == {"code": -32601, "message": "Method not found"}
     assert speak(me, Mcp_Protocol_Version="1999-01-01").status_code == 400
     assert code_of(speak(me, Accept="text/html")) == "not_acceptable"
     for method in ("GET", "DELETE"):

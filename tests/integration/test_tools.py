@@ -58,7 +58,7 @@ def test_each_tool_is_a_call_of_its_own() -> None:
     """With the scope that its table says."""
     for name, tool in TOOLS.items():
         rule = RULES[f"POST /api/tools/{name}"]
-        assert rule.scope == ("memory:read" if tool.reads_only else ""), name
+        assert rule.scope == ("memory:read" if tool.reads_only or tool.looks else ""), name
         assert rule.repeats == ("unneeded" if tool.reads_only else "kept"), name
     assert {call for call in RULES if call.startswith("POST /api/tools/")} == {
         f"POST /api/tools/{name}" for name in TOOLS
@@ -190,12 +190,17 @@ def test_what_a_token_may_not_read_no_refusal_tells(people: People, me: Client) 
     for tool in ("read_file", "list_files", "view"):
         shown = path if tool != "view" else "/memories/hidden/note.md"
         assert refused(writer, tool, 403, "not_permitted", path=shown)
-    nota = {"path": "user-memory/hidden/nota.md", "old_text": "x", "new_text": "y"}
-    assert "note.md" not in refused(writer, "edit_file", 404, "not_found", **nota)
-    far = {"path": path, "line": 99, "text": "x"}
-    assert "[" not in refused(writer, "insert_at_line", 422, "invalid_input", **far)
-    replaced = {"path": "/memories/hidden/note.md", "old_str": "hidden", "new_str": "x"}
-    assert "lines" not in used(writer, "str_replace", **replaced)["output"]
+    gone = {"path": "/memories/hidden/nota.md"}
+    assert "note.md" not in refused(writer, "delete", 404, "not_found", **gone)
+    memory = "/memories/hidden/note.md"
+    for tool, at, given in (
+        ("edit_file", path, {"old_text": "hidden", "new_text": "hidden"}),
+        ("insert_at_line", path, {"line": 99, "text": "x"}),
+        ("replace_lines", path, {"first_line": 99, "last_line": 99, "text": "x"}),
+        ("str_replace", memory, {"old_str": "hidden", "new_str": "hidden"}),
+        ("insert", memory, {"insert_line": 99, "insert_text": "x"}),
+    ):
+        assert refused(writer, tool, 403, "not_permitted", path=at, **given)
     reader = people.token(me, "memory:read")
     assert refused(reader, "write_file", 403, "not_permitted", path=path, content="x")
 

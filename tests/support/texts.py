@@ -50,6 +50,8 @@ TEXT_CALLS: Final[Mapping[str, Mapping[str, object]]] = {
 }
 """Every call that reads or writes texts by their path, and what it is asked."""
 ROOTS: Final = ("user-memory", "shared-memory", "shared/none", "projects/ana/none")
+DIGESTS_TOLD: Final = ("/append", "/append_file", "/move")
+"""Writes on the disk that tell the version, a digest, of a text that was not all sent."""
 PERSONS: Final = {"GET /api/memory/export", "POST /api/memory/import", "GET /api/tools"}
 """Texts without a path: a person's; and the tools' own descriptions."""
 
@@ -75,9 +77,13 @@ def ask_for_text(client: Client, call: str, root: str) -> int:
     return client.call(method, path, json=fields).status_code
 
 
-def scope_of(call: str, root: str) -> str:
-    """The one that a call asks for there."""
-    if RULES[call].scope:
-        return str(RULES[call].scope)
+def scopes_of(call: str, root: str) -> set[str]:
+    """Those that a call asks for there."""
+    rule = RULES[call]
+    found = {rule.scope} if rule.scope else set()
+    if rule.repeats == "unneeded" or call.startswith("GET "):
+        return found
     is_own = root == "user-memory" or "/memories" in str(TEXT_CALLS[call])
-    return "memory:write" if is_own else "shared:write"
+    if not is_own and root != "shared-memory" and call.endswith(DIGESTS_TOLD):
+        found.add("memory:read")
+    return found | {"memory:write" if is_own else "shared:write"}

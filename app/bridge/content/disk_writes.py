@@ -6,6 +6,7 @@ member's decision where a rule of the group leaves it to a person.
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 from app.bridge.callers import Call, Caller
 from app.bridge.content import asking, disk, disk_asking, notes
@@ -17,6 +18,9 @@ from app.owner.notes import Condition, Written
 from app.owner.paths import PathRef
 from app.owner.pending_writes import Wanted
 from app.owner.tree import Moved
+
+_TELLING: Final = frozenset({"append_file", "edit_file", "move_file"})
+"""Writes whose answer tells the version of a text that was not all sent."""
 
 
 async def put(  # noqa: PLR0913, PLR0917 - the parts of one write
@@ -127,6 +131,8 @@ async def _asked(
 ) -> Waiting | None:
     """Refuse a credential that was not made for it, and have an agent's member asked.
 
+    A version here is a digest of the text: whoever learns it can try out what the text is.
+
     Returns:
         What waits; None for what is to be done at once.
 
@@ -135,6 +141,8 @@ async def _asked(
         DeniedByRuleError: A rule keeps agents from it.
     """
     notes.require_may_write(caller, wanted.ref)
+    if wanted.tool in _TELLING or condition != Condition():
+        notes.require_may_read(caller)
     if not caller.is_agent or await asking.action_of(room, caller, call, wanted) == "allow":
         return None
     rehearse = partial(disk_asking.rehearse, room, caller, call.once, wanted, condition)

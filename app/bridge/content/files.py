@@ -133,19 +133,22 @@ async def edit(  # noqa: PLR0913, PLR0917 - likewise
 ) -> Written | Waiting:
     """Edit a text: all edits or none, each placed in the text as it was.
 
+    Whether an edit finds its place tells of the text, so it is for who may read it, too.
+
     Returns:
         What stands now; or what waits, for an agent whose member decides first.
 
     Raises:
         NotFoundError: Nothing stands there.
         PayloadTooLargeError: It would be larger than a note may be.
-        NotPermittedError: The caller may not write there, or a rule keeps agents from it.
+        NotPermittedError: The caller may not write or read there, or a rule keeps agents from it.
         TooManyApprovalsError: As much as may waits for the member's decision already.
         QuotaExceededError: There is no room for `adds_bytes` more.
         InvalidPathError: The path is a root.
         InvalidInputError: An edit names no place, or its text cannot be stored.
         ConflictError: The condition does not hold, or an edit's old text is not there once.
     """
+    notes.require_may_read(caller)
     if ref.is_on_disk:
         return await disk_writes.edit(room, caller, call, ref, edits, condition)
     size_max, author = room.settings.note_bytes_max, caller.author
@@ -231,6 +234,7 @@ async def delete(  # noqa: PLR0913 - likewise
             author=caller.author,
         ),
         condition,
+        adds_bytes=None,
     )
 
 

@@ -17,6 +17,7 @@ from app.runtime.idempotency import Replayed
 
 T = TypeVar("T")
 SearchScope = Literal["own", "shared", "all"]
+READ: Final = "memory:read"
 _OWN_SCOPE: Final = "memory:write"
 _SHARED_SCOPE: Final = "shared:write"
 """For whatever others read, in the group's store or on the disk."""
@@ -52,6 +53,16 @@ def require_may_write(caller: Caller, ref: PathRef) -> None:
         NotPermittedError: Its scopes do not reach there.
     """
     if not caller.has_scope(_OWN_SCOPE if ref.root == USER_MEMORY else _SHARED_SCOPE):
+        raise NotPermittedError
+
+
+def require_may_read(caller: Caller) -> None:
+    """Refuse a credential that may learn nothing of the texts that stand.
+
+    Raises:
+        NotPermittedError: It was not made for reading.
+    """
+    if not caller.has_scope(READ):
         raise NotPermittedError
 
 

@@ -195,9 +195,7 @@ async def lines_advised(
 
 
 async def _line_count(asking: Asking, place: Place) -> int | None:
-    """How many lines a file has; None for whoever may not know, or when there is none."""
-    if not asking.may_read:
-        return None
+    """How many lines a file has; None when there is none."""
     try:
         note = await files.get(asking.room, asking.caller, _reading(asking), place.ref)
     except StrongroomError:

@@ -307,6 +307,7 @@ FILE_TOOLS: Final = (
         f"Put a text in the place of another, which must stand there exactly once. {_PATHS}",
         EditFile,
         _edit_file,
+        looks=True,
         destroys=True,
     ),
     Tool(
@@ -315,6 +316,7 @@ FILE_TOOLS: Final = (
         f"Put text before a line of a file. {_PATHS}",
         InsertAtLine,
         _insert_at_line,
+        looks=True,
     ),
     Tool(
         "replace_lines",
@@ -322,6 +324,7 @@ FILE_TOOLS: Final = (
         f"Put text in the place of some lines of a file, or remove them. {_PATHS}",
         ReplaceLinesOf,
         _replace_lines,
+        looks=True,
         destroys=True,
     ),
     Tool(

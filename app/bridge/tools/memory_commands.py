@@ -154,9 +154,7 @@ async def _str_replace(asking: Asking, given: StrReplace) -> Deed[Written]:
 
 
 async def _before(asking: Asking, place: Place) -> NoteRow | None:
-    """The file as it stands, for what is shown of the change; None for whoever may not read."""
-    if not asking.may_read:
-        return None
+    """The file as it stands, for what is shown of the change; None when it cannot be had."""
     try:
         return await files.get(asking.room, asking.caller, asking.call, place.ref)
     except StrongroomError:
@@ -231,6 +229,7 @@ MEMORY_COMMANDS: Final = (
         "Put a text in the place of another, which must stand in the file exactly once.",
         StrReplace,
         _str_replace,
+        looks=True,
         destroys=True,
     ),
     Tool(
@@ -239,6 +238,7 @@ MEMORY_COMMANDS: Final = (
         "Put text after a line of a file under /memories; after line 0 is the start.",
         Insert,
         _insert,
+        looks=True,
     ),
     Tool(
         "delete",

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from app.bridge.arguments import Arguments
 from app.bridge.callers import Call, Caller
+from app.bridge.content import notes
 from app.bridge.content.asking import Waiting
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis, rfc3339
@@ -19,7 +20,6 @@ from app.owner.notes import Condition
 ResultT = TypeVar("ResultT")
 ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
 
-READ: Final = "memory:read"
 _WRITES: Final = frozenset({"memory:write", "shared:write"})
 
 PathText = Annotated[str, Field(max_length=16_384)]
@@ -89,7 +89,7 @@ class Asking:
     @property
     def may_read(self) -> bool:
         """Whether the answer may tell anything of the texts that stand."""
-        return self.caller.has_scope(READ)
+        return self.caller.has_scope(notes.READ)
 
     def condition_with(self, version: int | None) -> Condition:
         """The condition, and a version that must stand beside it.
@@ -140,6 +140,8 @@ class Tool:
     begin: Callable[[Asking, Any], Awaitable[Deed[Any]]]
     """Judges the arguments, which are of the form above."""
     reads_only: bool = False
+    looks: bool = False
+    """Whether it writes and its answer depends on the text that stands: it needs both scopes."""
     destroys: bool = False
     """Whether it can take away what stands; a version of it is kept all the same."""
     repeatable: bool = False
@@ -162,9 +164,9 @@ class Tool:
 
     def is_for(self, caller: Caller) -> bool:
         """Whether the caller's credential was made for anything that it does."""
-        if self.reads_only:
-            return caller.has_scope(READ)
-        return any(caller.has_scope(scope) for scope in _WRITES)
+        if (self.reads_only or self.looks) and not caller.has_scope(notes.READ):
+            return False
+        return self.reads_only or any(caller.has_scope(scope) for scope in _WRITES)
 
     async def deed(self, asking: Asking, arguments: Arguments) -> Deed[Any]:
         """Judge a call of it.

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
 
-from app.bridge.content import files
+from app.bridge.content import files, notes
 from app.owner import paths
 from app.owner.notes import Condition
 from app.owner.tree import Moved
@@ -97,7 +97,10 @@ async def _edit(ask: Ask, path: str, bodies: Sequence[EditBody]) -> Response:
 async def patch_file(
     query: Annotated[PathQuery, FromQuery()], body: EditsBody, ask: AskDep
 ) -> Response:
-    """Edit a note: all edits or none, each placed in the text as it was."""
+    """Edit a note: all edits or none, each placed in the text as it was.
+
+    A token needs `memory:read` beside the scope of the path, for the answer tells of the text.
+    """  # noqa: DOC201 - the words are OpenAPI's
     return await _edit(ask, query.path, body.edits)
 
 
@@ -140,8 +143,10 @@ async def move_file(body: MoveBody, ask: AskDep) -> Response:
     """Move a note, or with `recursive` a folder, to where nothing stands, inside one root.
 
     `If-Match` is about the note that moves; what `If-None-Match: *` asks of the other end is
-    always asked.
+    always asked. With `recursive` a token needs `memory:read`, for the answer names what moved.
     """  # noqa: DOC201 - the words are OpenAPI's
+    if body.recursive:
+        notes.require_may_read(ask.caller)
     source, target = paths.clean(body.source), paths.clean(body.to)
     condition = condition_of(ask.request)
     if condition.must_not_exist:
