@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from app.db.owner import statements as sql
 from app.db.owner.rows import PendingFactsRow, PendingWriteRow
 from app.db.owner.store import OwnerReader, OwnerTransactor
-from app.errors.callers import TooManyApprovalsError
+from app.errors.callers import NotFoundError, TooManyApprovalsError
 from app.errors.conflicts import VersionConflictError
 from app.errors.inputs import PayloadTooLargeError
 from app.owner import notes, paths, tree
@@ -22,6 +22,7 @@ from app.owner.folders import list_below, require_free
 from app.owner.notes import Condition
 from app.owner.paths import PathRef
 from app.owner.text import measure
+from app.owner.versions import get_version
 
 Tool = Literal["write_file", "append_file", "edit_file", "move_file", "delete_file", "restore_file"]
 PendingWrite = PendingWriteRow
@@ -46,11 +47,6 @@ class Wanted:
     """Which is restored."""
     recursive: bool = False
     purge: bool = False
-
-    @property
-    def brings_text(self) -> bool:
-        """Whether it carries a text that is not in the store already."""
-        return self.content is not None or bool(self.edits)
 
     @property
     def size_bytes(self) -> int:
@@ -87,9 +83,7 @@ def keep(  # noqa: PLR0913, PLR0917 - one write's facts
     Raises:
         TooManyApprovalsError: So many wait already.
     """
-    count = tx.one(sql.COUNT_PENDING_WRITES)
-    if count is not None and count.value >= most:
-        raise TooManyApprovalsError
+    require_fewer(tx, most)
     facts = PendingFacts(
         id=tx.new_id(),
         tool=wanted.tool,
@@ -113,6 +107,21 @@ def keep(  # noqa: PLR0913, PLR0917 - one write's facts
         expires_at=expires_at,
     )
     return facts
+
+
+def require_fewer(reader: OwnerReader, most: int) -> None:
+    """Refuse to go on where as much as may waits already.
+
+    Args:
+        reader: The member's own store.
+        most: How many may wait in it.
+
+    Raises:
+        TooManyApprovalsError: So many do.
+    """
+    count = reader.one(sql.COUNT_PENDING_WRITES)
+    if count is not None and count.value >= most:
+        raise TooManyApprovalsError
 
 
 def find(reader: OwnerReader, approval_id: str) -> PendingWrite | None:
@@ -216,18 +225,37 @@ def perform(tx: OwnerTransactor, wanted: Wanted, author: str, size_max: int) -> 
 def judge(reader: OwnerReader, wanted: Wanted, condition: Condition, size_max: int) -> None:
     """Refuse what could not be written now, and write nothing to find out.
 
-    For what brings a text: not even an undone transaction may carry it into another store, whose
-    log keeps for a while what a large one has spilled.
+    Not even in a transaction that is undone: it would carry a text into another store, whose
+    log keeps for a while what a large one has spilled, and while it moves a large folder nobody
+    else writes there. What reading does not tell is told by the write itself, once approved.
 
     Args:
         reader: The store that is to be written.
-        wanted: A text to write or to add, or edits.
+        wanted: The write.
         condition: What must stand.
         size_max: Most bytes of UTF-8 that a note may have.
 
     Raises:
         StrongroomError: What the write itself would raise.
     """
+    key, recursive = wanted.ref.key, wanted.recursive
+    if wanted.tool == "move_file" and wanted.to is not None:
+        tree.find_movable(reader, key, wanted.to.key, recursive=recursive, condition=condition)
+    elif wanted.tool == "delete_file":
+        tree.find_removable(
+            reader, key, condition=condition, purge=wanted.purge, recursive=recursive
+        )
+    elif wanted.tool == "restore_file":
+        present = notes.find_judged(reader, key, condition)
+        if get_version(reader, key, wanted.version or 0).content is None:
+            raise NotFoundError
+        if present is None:
+            require_free(reader, key)
+    else:
+        _judge_text(reader, wanted, condition, size_max)
+
+
+def _judge_text(reader: OwnerReader, wanted: Wanted, condition: Condition, size_max: int) -> None:
     key = wanted.ref.key
     present = notes.find_judged(reader, key, condition)
     if wanted.tool == "edit_file":

@@ -76,6 +76,17 @@ def get_version(reader: OwnerReader, key: str, version: int) -> VersionTextRow:
     return found
 
 
+def has_versions(reader: OwnerReader, key: str, *, recursive: bool) -> bool:
+    """Whether a purge of a path, and with `recursive` of all below it, finds any version."""
+    if list_versions(reader, key, None, 1):
+        return True
+    if not recursive:
+        return False
+    low = span_below(key).low
+    found = reader.one(statements.LIST_VERSIONED_PATHS, after=low, limit=1)
+    return found is not None and found.value.startswith(low)
+
+
 def newest(reader: OwnerReader, key: str) -> int:
     """The number of the newest version kept at a path.
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from app import telemetry
-from app.bridge.access import own_quota, with_own
+from app.bridge.access import group_quota, own_quota, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.content import disk_asking, notes, waiting
 from app.bridge.strongroom import Strongroom, uncut
@@ -20,7 +20,7 @@ from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
 from app.db.registry.store import RegistryReader
 from app.errors.callers import DeniedByRuleError
-from app.errors.stores import StoreError
+from app.errors.stores import QuotaExceededError, StoreError
 from app.owner import pending_writes
 from app.owner.notes import Condition
 from app.owner.paths import USER_MEMORY
@@ -76,7 +76,7 @@ async def write(  # noqa: PLR0913, PLR0917 - the parts of one write
     """
     notes.require_may_write(caller, wanted.ref)
     if caller.is_agent and await action_of(room, caller, call, wanted) == "require":
-        rehearse = partial(_rehearse, room, caller, call, wanted, work, condition)
+        rehearse = partial(_rehearse, room, call, wanted, condition, adds_bytes)
         return await ask(room, caller, call, wanted, rehearse)
     return await notes.write(
         room,
@@ -191,8 +191,12 @@ async def ask(
         QuotaExceededError: The member's own store has no room for it.
         StoreLockedError: This credential cannot open that store.
     """
-    base = await rehearse()
     settings, actor = room.settings, caller.actor(call)
+    # First of all: who has asked too much costs nobody any work. What is kept meanwhile is
+    # counted again where this is.
+    require_fewer = partial(pending_writes.require_fewer, most=settings.approvals_waiting_max)
+    await with_own(room, caller, call, lambda store: store.read(require_fewer))
+    base = await rehearse()
 
     def keep(tx: OwnerTransactor) -> Waiting:
         kept = pending_writes.keep(
@@ -227,50 +231,27 @@ async def ask(
     return asked
 
 
-class _RehearsedError(Exception):
-    """It would have been written; so it is undone."""
-
-    def __init__(self, base: str | None) -> None:
-        super().__init__()
-        self.base = base
-
-
-async def _rehearse(  # noqa: PLR0913, PLR0917 - the parts of one write
-    room: Strongroom,
-    caller: Caller,
-    call: Call,
-    wanted: Wanted,
-    work: Callable[[OwnerTransactor], object],
-    condition: Condition,
+async def _rehearse(
+    room: Strongroom, call: Call, wanted: Wanted, condition: Condition, adds_bytes: int | None
 ) -> str | None:
-    """Find out where it is to be done what stands against a write, and leave no trace.
+    """Find out by reading what stands against a write where it is to be done.
 
     Returns:
         What stands there, as `pending_writes.base_of` tells it.
-    """
-    size_max = room.settings.note_bytes_max
 
-    def begin(reader: OwnerReader) -> str | None:
+    Raises:
+        QuotaExceededError: There is no room for it.
+        StrongroomError: What else the write itself would raise, as far as reading tells.
+    """
+    size_max, quota = room.settings.note_bytes_max, group_quota(room)
+
+    def judge(reader: OwnerReader) -> str | None:
         if call.once is not None:
             # Asked when the rules allowed it, it is done.
             call.once.require_new(reader)
+        pending_writes.judge(reader, wanted, condition, size_max)
+        if adds_bytes and (left := quota.bytes_max - quota.used(reader)) < adds_bytes:
+            raise QuotaExceededError(limit_max=quota.bytes_max, left=left)
         return pending_writes.base_of(reader, wanted.ref.key)
 
-    def judge(reader: OwnerReader) -> str | None:
-        base = begin(reader)
-        pending_writes.judge(reader, wanted, condition, size_max)
-        return base
-
-    def rehearse(tx: OwnerTransactor) -> None:
-        base = begin(tx)
-        work(tx)
-        raise _RehearsedError(base)
-
-    if wanted.brings_text:
-        return await room.stores.group.read(judge)
-    try:
-        await room.stores.group.write(rehearse, caller.actor(call))
-    except _RehearsedError as rehearsed:
-        return rehearsed.base
-    message = "a rehearsal never ends otherwise"
-    raise RuntimeError(message)
+    return await room.stores.group.read(judge)
