@@ -1,6 +1,5 @@
 """A caller's own store: opened when needed, each opening on record."""
 
-import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
@@ -17,7 +16,7 @@ from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.errors.callers import NotPermittedError
-from app.errors.stores import QuotaExceededError, StoreBusyError, StoreError
+from app.errors.stores import StoreBusyError, StoreError
 from app.ids import SessionId, UserId
 from app.owner import access
 from app.owner.quota import Quota
@@ -81,40 +80,6 @@ async def with_own(
     raise StoreBusyError
 
 
-async def require_quota(
-    room: Strongroom, caller: Caller, adds_bytes: int, call: Call | None = None
-) -> None:
-    """Refuse to add to a member's store what its quota has no room for.
-
-    Args:
-        room: The service.
-        caller: Whose store.
-        adds_bytes: How much is to be added.
-        call: The request, where it may come twice: what it added is not added again.
-
-    Raises:
-        QuotaExceededError: It and its files would pass the quota.
-        Replayed: They would, and this request is done.
-    """
-    if not adds_bytes:
-        return
-    size, bytes_max = await _held_bytes(room, caller), bytes_max_of(room, caller)
-    if size + adds_bytes > bytes_max:
-        if call is not None and call.once is not None:
-            once = call.once
-            await with_own(room, caller, call, lambda store: store.read(once.require_new))
-        raise QuotaExceededError(limit_max=bytes_max, left=bytes_max - size)
-
-
-async def _held_bytes(room: Strongroom, caller: Caller) -> int:
-    """What counts against the caller's quota; of a store that is not open here its whole file."""
-    store = room.stores.find(caller.user_id, caller.account.generation)
-    if store is not None:
-        with contextlib.suppress(StoreClosedError):
-            return await store.read(own_quota(room, caller).used)
-    return await used_bytes(room, caller.user_id)
-
-
 def bytes_max_of(room: Strongroom, caller: Caller) -> int:
     """Bytes that the caller's own store and files may have."""
     quota_bytes = caller.quota_bytes
@@ -138,6 +103,11 @@ def group_quota(room: Strongroom) -> Quota:
     return Quota(
         settings.group_bytes_max, settings.notes_max, lambda: disk_blobs.size_of_folder(folder)
     )
+
+
+def quota_of(room: Strongroom, caller: Caller, *, is_group: bool) -> Quota:
+    """What the store may hold that somebody writes in: the group's, or their own."""
+    return group_quota(room) if is_group else own_quota(room, caller)
 
 
 async def used_bytes(room: Strongroom, user_id: UserId) -> int:

@@ -54,6 +54,11 @@ class Wanted:
         texts = [self.content or "", *(text for edit in self.edits for text in _texts(edit))]
         return sum(measure(text) for text in texts)
 
+    @property
+    def adds_bytes(self) -> int | None:
+        """How much it adds at least; None when it only takes away."""
+        return None if self.tool == "delete_file" else self.size_bytes
+
 
 def _texts(edit: Edit) -> tuple[str, ...]:
     return (edit.old, edit.new) if isinstance(edit, ReplaceText) else (edit.text,)

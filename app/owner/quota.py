@@ -34,7 +34,9 @@ class Quota:
     files_bytes: Callable[[], int]
     """Tells the bytes of those files, as they lie on the disk now."""
 
-    def hold(self, tx: OwnerTransactor, work: Callable[[OwnerTransactor], T], adds_bytes: int) -> T:
+    def hold(
+        self, tx: OwnerTransactor, work: Callable[[OwnerTransactor], T], adds_bytes: int | None
+    ) -> T:
         """Do something in a transaction that has room for it.
 
         What the search index still holds back until the commit is not counted: the next write
@@ -43,8 +45,8 @@ class Quota:
         Args:
             tx: The store's transaction.
             work: Adds to the store.
-            adds_bytes: At least how much; with 0 only new notes are counted, for a full store
-                must take what makes it smaller.
+            adds_bytes: At least how much: what it really added, versions that are kept included,
+                is judged after it. None when it only takes away, which a full store must take.
 
         Returns:
             What the work returned.
@@ -52,14 +54,14 @@ class Quota:
         Raises:
             QuotaExceededError: The store would hold more than it may; nothing is kept.
         """
-        before = self.used(tx) if adds_bytes else 0
-        if adds_bytes:
-            self._require(before + adds_bytes, before)
+        if adds_bytes is None:
+            return work(tx)
+        before = self.used(tx)
+        self._require(before + adds_bytes, before)
         result = work(tx)
         if isinstance(result, MakesNotes) and result.created:
             self._require_notes(tx, result.created)
-        if adds_bytes:
-            self._require(self.used(tx), before)
+        self._require(self.used(tx), before)
         return result
 
     def used(self, reader: OwnerReader) -> int:

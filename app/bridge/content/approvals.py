@@ -275,7 +275,7 @@ class _Decision:
         return "done"
 
     async def _write_in_store(self, wanted: Wanted, author: str) -> None:
-        room, adds_bytes = self.room, self.asked.size_bytes
+        room, adds_bytes = self.room, wanted.adds_bytes
         quota, size_max = group_quota(room), room.settings.note_bytes_max
 
         def work(tx: OwnerTransactor) -> None:

@@ -49,7 +49,7 @@ async def write(  # noqa: PLR0913, PLR0917 - the parts of one write
     work: Callable[[OwnerTransactor], T],
     condition: Condition,
     *,
-    adds_bytes: int = 0,
+    adds_bytes: int | None = 0,
     judge: Callable[[OwnerReader], object] | None = None,
 ) -> T | Waiting:
     """Write a note, or have its member asked first.
@@ -61,7 +61,7 @@ async def write(  # noqa: PLR0913, PLR0917 - the parts of one write
         wanted: What is asked.
         work: The same, as it is done; one transaction.
         condition: What it requires of what stands there.
-        adds_bytes: How much it may add, held against the member's quota.
+        adds_bytes: How much it adds at least, as `notes.write` takes it.
         judge: Refuses to give a kept answer again; None when there is no reason to.
 
     Returns:
@@ -212,12 +212,13 @@ async def ask(
 
     facts: list[PendingFacts] = []
     quota = own_quota(room, caller)
+    adds_bytes = wanted.adds_bytes
     asked = await with_own(
         room,
         caller,
         call,
         lambda store: store.write(
-            lambda tx: quota.hold(tx, keep, wanted.size_bytes), actor, once=call.once
+            lambda tx: quota.hold(tx, keep, adds_bytes), actor, once=call.once
         ),
     )
     room.reach("approval.kept")

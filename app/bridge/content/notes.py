@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeVar
 
-from app.bridge.access import group_quota, own_quota, with_own
+from app.bridge.access import quota_of, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
@@ -73,7 +73,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
     ref: PathRef,
     work: Callable[[OwnerTransactor], T],
     *,
-    adds_bytes: int = 0,
+    adds_bytes: int | None = 0,
     leaves_no_trace: bool = False,
     judge: Callable[[OwnerReader], object] | None = None,
 ) -> T:
@@ -85,8 +85,8 @@ async def write(  # noqa: PLR0913 - the parts of one write
         call: The request.
         ref: Where.
         work: What; one transaction.
-        adds_bytes: How much it adds at least, held against the store's quota; 0 when it only
-            takes away.
+        adds_bytes: How much it adds at least; with what it really added it is held against the
+            store's quota. None when it only takes away.
         leaves_no_trace: Whether what it removes must leave the store's log as well.
         judge: Refuses to give a kept answer again; None when there is no reason to.
 
@@ -102,7 +102,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
     _require_store(ref)
     actor, call = caller.actor(call), call.judged(judge)
     is_shared = ref.root == SHARED_MEMORY
-    quota = group_quota(room) if is_shared else own_quota(room, caller)
+    quota = quota_of(room, caller, is_group=is_shared)
 
     async def write_in(store: OwnerStore) -> T:
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from app.bridge.access import require_quota, with_own
+from app.bridge.access import quota_of, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.owner.rows import ReportMetaRow, ReportRow
@@ -43,18 +43,16 @@ async def add(
         NotPermittedError: The group's reports need the capability `reports.publish`, and
             an agent's token cannot write what others read.
         InvalidInputError: `supervisors` without a subject, or a subject who is nobody.
-        QuotaExceededError: The caller's own store has no room for it.
+        QuotaExceededError: The home has no room for it.
     """
     home: Home = "own" if new.audience == "owner" else "group"
 
     def work(tx: OwnerTransactor) -> tuple[Home, ReportRow]:
         return home, reports.add_report(tx, new, caller.user_id)
 
-    if home == "own":
-        await require_quota(room, caller, new.size_bytes, call)
-    else:
+    if home == "group":
         await _require_publisher(room, caller, new)
-    return await write(room, caller, call, home, work)
+    return await write(room, caller, call, home, work, adds_bytes=new.size_bytes)
 
 
 async def _require_publisher(room: Strongroom, caller: Caller, new: NewReport) -> None:
@@ -98,6 +96,7 @@ async def write(  # noqa: PLR0913 - the parts of one write
     home: Home,
     work: Callable[[OwnerTransactor], T],
     *,
+    adds_bytes: int | None = None,
     judge: Callable[[OwnerReader], object] | None = None,
 ) -> T:
     """Write in one home.
@@ -108,15 +107,24 @@ async def write(  # noqa: PLR0913 - the parts of one write
         call: The request.
         home: Where.
         work: What; one transaction.
+        adds_bytes: How much it adds at least; None for what a full store must take.
         judge: Refuses to give a kept answer again; None when there is no reason to.
 
     Returns:
         What the work returned.
+
+    Raises:
+        QuotaExceededError: The home has no room for it; nothing was written.
     """
     actor, once = caller.actor(call), call.judged(judge).once
+    quota = quota_of(room, caller, is_group=home == "group")
+
+    def held(tx: OwnerTransactor) -> T:
+        return quota.hold(tx, work, adds_bytes)
+
     if home == "group":
-        return await room.stores.group.write(work, actor, once=once)
-    return await with_own(room, caller, call, lambda store: store.write(work, actor, once=once))
+        return await room.stores.group.write(held, actor, once=once)
+    return await with_own(room, caller, call, lambda store: store.write(held, actor, once=once))
 
 
 May = Callable[[ReportMetaRow | ReportRow], bool]

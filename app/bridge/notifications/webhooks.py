@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final, Literal
 
-from app.bridge.access import require_quota
 from app.bridge.callers import Call, Caller
 from app.bridge.content import reports as homes
 from app.bridge.notifications import webhook_targets
@@ -52,14 +51,12 @@ async def add(
         WebhookTargetError: It leads where webhooks may not go.
         InvalidInputError: Its types name no event.
         ConflictError: The caller has as many as they may.
-        QuotaExceededError: The caller's own store has no room for it.
+        QuotaExceededError: The home has no room for it.
     """
     caller.require_human()
     subscriptions.require_types(new.event_types)
     url = await webhook_targets.require_target(new.url, room.settings.webhook_networks)
     new = NewWebhook(url, new.event_types, new.include_content, new.description)
-    if home == "own":
-        await require_quota(room, caller, _size_bytes(asdict(new)))
     webhook_id, secret = new_uuid7(room.clock()), signatures.new_secret()
     kept = kept_secret(room, webhook_id, secret, is_under_key=_is_under_key(caller, home))
     most = room.settings.webhooks_max
@@ -67,7 +64,8 @@ async def add(
     def write(tx: OwnerTransactor) -> Webhook:
         return subscriptions.add_webhook(tx, new, webhook_id, kept, caller.user_id, most)
 
-    row = await homes.write(room, caller, call, home, write)
+    adds_bytes = _size_bytes(asdict(new))
+    row = await homes.write(room, caller, call, home, write, adds_bytes=adds_bytes)
     return row, signatures.secret_text(secret)
 
 
@@ -118,7 +116,7 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, and what
         WebhookUrlError: Its url is none that a webhook may have.
         WebhookTargetError: It leads where webhooks may not go.
         InvalidInputError: Its types name no event.
-        QuotaExceededError: The caller's own store has no room for what it adds.
+        QuotaExceededError: The home has no room for what it adds.
         Replayed: It was done before.
     """
 
@@ -134,13 +132,13 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, and what
     if "url" in wanted:
         networks = room.settings.webhook_networks
         wanted["url"] = await webhook_targets.require_target(wanted["url"], networks)
-    if home == "own":
-        await require_quota(room, caller, _size_bytes(wanted))
 
     def write(tx: OwnerTransactor) -> Webhook:
         return subscriptions.set_webhook(tx, webhook_id, caller.user_id, wanted, match)
 
-    return await homes.write(room, caller, call, home, write)
+    # With no text in it, as when it is switched off, a full store must take it.
+    adds_bytes = _size_bytes(wanted) or None
+    return await homes.write(room, caller, call, home, write, adds_bytes=adds_bytes)
 
 
 async def renew_secret(  # noqa: PLR0913, PLR0917 - who, where and which

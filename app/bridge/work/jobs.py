@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeVar
 
 from app import metrics
-from app.bridge.access import require_quota, with_own
+from app.bridge.access import quota_of, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
@@ -109,13 +109,15 @@ async def write(  # noqa: PLR0913, PLR0917 - who, where, what, and how much it a
 
     Raises:
         NotPermittedError: The group's jobs are for administrators.
-        QuotaExceededError: The caller's own store has no room for what it adds.
+        QuotaExceededError: The home has no room for what it adds; 0 always has.
     """
-    if home == "own":
-        await require_quota(room, caller, adds_bytes, call)
-    actor = caller.actor(call)
+    actor, quota = caller.actor(call), quota_of(room, caller, is_group=home == "group")
+
+    def held(tx: OwnerTransactor) -> T:
+        return quota.hold(tx, work, adds_bytes or None)
+
     return await within(
-        room, caller, call, home, lambda store: store.write(work, actor, once=call.once)
+        room, caller, call, home, lambda store: store.write(held, actor, once=call.once)
     )
 
 
@@ -139,7 +141,7 @@ async def add(
     Raises:
         InvalidInputError: Its kind is one of the program's own.
         PayloadTooLargeError: Its payload is.
-        QuotaExceededError: The caller's own store has no room for it.
+        QuotaExceededError: The home has no room for it.
     """
     if new.kind.startswith(jobs.PREFIX):
         raise InvalidInputError
@@ -223,7 +225,7 @@ async def complete(room: Strongroom, caller: Caller, call: Call, held: Held, res
         LeaseLostError: It is not the present claim.
         NotFoundError: There is no such job.
         PayloadTooLargeError: The result is.
-        QuotaExceededError: The caller's own store has no room for the result.
+        QuotaExceededError: The home has no room for the result.
         VersionConflictError: It stands at another version than was asked for.
     """
     _require_size(room, result)
@@ -252,7 +254,7 @@ async def fail(  # noqa: PLR0913 - who, which claim, and why
     Raises:
         LeaseLostError: It is not the present claim.
         NotFoundError: There is no such job.
-        QuotaExceededError: The caller's own store has no room for the error.
+        QuotaExceededError: The home has no room for the error.
         VersionConflictError: It stands at another version than was asked for.
     """
     terms, generation = terms_of(room.settings), held.generation or 0

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, NamedTuple, TypeVar, cast
 
-from app.bridge.access import require_quota, with_own
+from app.bridge.access import quota_of, with_own
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis
@@ -140,13 +140,16 @@ async def _write(  # noqa: PLR0913, PLR0917 - who, where, what, and how much it 
     call: Call,
     home: Home,
     work: Callable[[OwnerTransactor], T],
-    adds_bytes: int = 0,
+    measure: Callable[[OwnerReader], int] = lambda _reader: 0,
 ) -> T:
-    if home == "own":
-        await require_quota(room, caller, adds_bytes, call)
-    actor = caller.actor(call)
+    actor, quota = caller.actor(call), quota_of(room, caller, is_group=home == "group")
+
+    def held(tx: OwnerTransactor) -> T:
+        # What adds nothing, as when one is turned off, a full store must take.
+        return quota.hold(tx, work, measure(tx) or None)
+
     return await _within(
-        room, caller, call, home, lambda store: store.write(work, actor, once=call.once)
+        room, caller, call, home, lambda store: store.write(held, actor, once=call.once)
     )
 
 
@@ -204,7 +207,7 @@ async def add(
         InvalidScheduleError: Its timing is none, or is never due.
         InvalidInputError: Its kind is one of the program's own, or a text cannot be stored.
         PayloadTooLargeError: What it is for is.
-        QuotaExceededError: The caller's own store has no room for it.
+        QuotaExceededError: The home has no room for it.
     """
     _require_size(room, new)
 
@@ -215,16 +218,7 @@ async def add(
         _record(tx, "schedule.add", row, home, caller.user_id)
         return made
 
-    return await _write(room, caller, call, home, write, new.size_bytes)
-
-
-async def _added_bytes(
-    room: Strongroom, caller: Caller, call: Call, home: Home, measure: Callable[[OwnerReader], int]
-) -> int:
-    """How much is added to a member's own store; asked of it only where there is a quota."""
-    if home == "group" or caller.quota_bytes is None:
-        return 0
-    return await read(room, caller, call, home, measure)
+    return await _write(room, caller, call, home, write, lambda _tx: new.size_bytes)
 
 
 async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
@@ -247,7 +241,7 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
         InvalidScheduleError: Its timing is none, or is never due.
         InvalidInputError: As `add` says.
         PayloadTooLargeError: What it is for is.
-        QuotaExceededError: The caller's own store has no room for what it adds.
+        QuotaExceededError: The home has no room for what it adds.
     """
 
     def growth(reader: OwnerReader) -> int:
@@ -268,8 +262,7 @@ async def change(  # noqa: PLR0913, PLR0917 - who, where, which, what, if
         return Planned(row, scheduled_jobs.change(tx, schedule_id, new.task))
 
     call = call.judged(lambda reader: get(reader, schedule_id))
-    adds_bytes = await _added_bytes(room, caller, call, home, growth)
-    return await _write(room, caller, call, home, write, adds_bytes)
+    return await _write(room, caller, call, home, write, growth)
 
 
 async def remove(  # noqa: PLR0913, PLR0917 - who, where, which, if
@@ -304,7 +297,7 @@ async def run_now(  # noqa: PLR0913, PLR0917 - who, where, which, if
         NotFoundError: There is none of this id.
         AlreadyRunningError: Its last job is not over.
         VersionConflictError: It stands at another version than was asked for.
-        QuotaExceededError: The caller's own store has no room for the job.
+        QuotaExceededError: The home has no room for the job.
     """
 
     def carried(reader: OwnerReader) -> int:
@@ -317,8 +310,7 @@ async def run_now(  # noqa: PLR0913, PLR0917 - who, where, which, if
         return schedules.run_now(tx, schedule_id)
 
     call = call.judged(lambda reader: schedules.get(reader, schedule_id))
-    adds_bytes = await _added_bytes(room, caller, call, home, carried)
-    return await _write(room, caller, call, home, write, adds_bytes)
+    return await _write(room, caller, call, home, write, carried)
 
 
 # -- whoever is at the box ---------------------------------------------------------------------

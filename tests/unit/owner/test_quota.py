@@ -7,7 +7,8 @@ import pytest
 
 from app.db.owner.store import OwnerTransactor
 from app.errors.stores import QuotaExceededError
-from app.owner.notes import Condition, Written, put_note
+from app.owner.edits import ReplaceText
+from app.owner.notes import Condition, Written, edit_note, put_note
 from app.owner.quota import Quota
 from app.owner.tree import delete_note
 from tests.support.stores import OwnerFile
@@ -33,7 +34,7 @@ def test_what_a_store_holds_is_its_pages_in_use_and_the_files_beside_it(store: O
         delete_note, key="a", condition=Condition(), purge=True, recursive=False, author="ana"
     )
     with store.write() as tx:
-        quota.hold(tx, remove, 0)
+        quota.hold(tx, remove, None)
         assert quota.used(tx) < before + 100_000
 
 
@@ -66,7 +67,36 @@ def test_a_store_past_its_limit_takes_what_takes_away(store: OwnerFile) -> None:
     """And says that nothing is left."""
     quota = Quota(1, 9, lambda: 0)
     with store.write() as tx:
-        assert quota.hold(tx, lambda _tx: "done", 0) == "done"
+        assert quota.hold(tx, lambda _tx: "done", None) == "done"
         with pytest.raises(QuotaExceededError) as refused:
             quota.require_within(tx)
     assert refused.value.left == 0
+
+
+def test_an_edit_that_takes_words_away_is_judged_by_the_version_it_keeps(store: OwnerFile) -> None:
+    """The text gets shorter and the store larger; a purge is done all the same."""
+    text = "".join(f"{number:05} " for number in range(9)) + "word " * 20_000
+    with store.write() as tx:
+        putting("a", text)(tx)
+    with store.write() as tx:
+        limit = Quota(ROOM, 9, lambda: 0).used(tx) + 3 * len(text)
+    quota = Quota(limit, 9, lambda: 0)
+
+    def shorten(number: int) -> bool:
+        edits = [ReplaceText(f"{number:05} ", "")]
+        try:
+            with store.write() as tx:
+                quota.hold(tx, lambda tx: edit_note(tx, "a", edits, "ana", Condition(), ROOM), 0)
+        except QuotaExceededError:
+            return False
+        return True
+
+    done = sum(shorten(number) for number in range(9))
+    assert 0 < done <= 3
+    assert store.rows("SELECT size_bytes FROM memory_docs") == [(len(text) - 6 * done,)]
+    remove = partial(
+        delete_note, key="a", condition=Condition(), purge=True, recursive=False, author="ana"
+    )
+    with store.write() as tx:
+        assert quota.hold(tx, remove, None) == 1
+        assert quota.used(tx) < limit

@@ -10,13 +10,19 @@ import pytest
 
 from app.bridge import access
 from app.bridge.callers import Caller
-from app.bridge.content import files, uploads
+from app.bridge.content import files, reports, uploads
 from app.bridge.strongroom import Strongroom
+from app.bridge.work import jobs, schedules
+from app.bridge.work.jobs import NewJob
+from app.bridge.work.schedules import NewSchedule
 from app.errors.stores import QuotaExceededError
 from app.owner.blobs import BlobCondition, NewBlob
-from app.owner.edits import InsertLines
+from app.owner.edits import InsertLines, ReplaceText
 from app.owner.notes import Condition
 from app.owner.paths import PathRef, clean
+from app.owner.reports import NewReport
+from app.owner.scheduled_jobs import Task
+from app.runtime.timing import Timing
 from tests.support.rig import Rig, add, enter
 from tests.support.rooms import CALL
 
@@ -47,6 +53,10 @@ ADDING: Final[dict[str, Act]] = {
     "edit": lambda room, who, root: files.edit(
         room, who, CALL, at(root, "n"), [InsertLines(1, "x")], ANY, adds_bytes=1
     ),
+    "edit that takes away": lambda room, who, root: files.edit(
+        room, who, CALL, at(root, "n"), [ReplaceText("two", "")], ANY, adds_bytes=0
+    ),
+    "put of nothing": lambda room, who, root: files.put(room, who, CALL, at(root, "n"), "", ANY),
     "restore": lambda room, who, root: files.restore(room, who, CALL, at(root, "n"), 1, ANY),
     "move": lambda room, who, root: files.move(
         room, who, CALL, at(root, "n"), at(root, "new"), ANY
@@ -151,5 +161,55 @@ def test_those_who_come_at_once_do_not_pass_it_together(rig: Rig) -> None:
         store = await access.open_own(room, caller, CALL)
         # The words of the last write alone may have come in with its commit.
         assert await store.read(quota.used) <= limit + len(text)
+
+    rig.run(work)
+
+
+REPORT: Final = NewReport("weekly", "title", "words " * 8_000, "test")
+WORK: Final[tuple[tuple[str, Callable[[Strongroom, Caller, Any], Awaitable[object]]], ...]] = (
+    ("job", lambda room, who, home: jobs.add(room, who, CALL, home, NewJob("kind", {"n": 1}))),
+    (
+        "schedule",
+        lambda room, who, home: schedules.add(
+            room, who, CALL, home, NewSchedule(Task("T"), Timing(None, 86_400))
+        ),
+    ),
+    (
+        "report",
+        lambda room, who, home: reports.add(
+            room, who, CALL, replace(REPORT, audience="owner" if home == "own" else "admins")
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize("home", ["own", "group"])
+def test_reports_and_work_are_held_against_the_home_they_go_to(rig: Rig, home: str) -> None:
+    """Nothing goes into a full one, and reports that come at once do not pass it together."""
+
+    async def work(room: Strongroom) -> None:
+        await add(room, "boss", "admin")
+        caller = await enter(room, "boss")
+        full = shrunk(room, member_bytes_max=1, group_bytes_max=1)
+        for name, act in WORK:
+            with pytest.raises(QuotaExceededError) as refused:
+                await act(full, caller, home)
+            assert (refused.value.limit_max, refused.value.left) == (1, 0), name
+            await act(room, caller, home)
+        store = room.stores.group
+        if home == "own":
+            store = await access.open_own(room, caller, CALL)
+        used = await store.read(access.quota_of(room, caller, is_group=home == "group").used)
+        limit = used + 4 * REPORT.size_bytes
+        small = shrunk(room, member_bytes_max=limit, group_bytes_max=limit)
+        one = dict(WORK)["report"]
+        done = await asyncio.gather(
+            *(one(small, caller, home) for _ in range(8)), return_exceptions=True
+        )
+        refused_ones = [each for each in done if isinstance(each, BaseException)]
+        assert {type(each) for each in refused_ones} == {QuotaExceededError}
+        assert 4 <= len(refused_ones) < 8
+        quota = access.quota_of(small, caller, is_group=home == "group")
+        assert await store.read(quota.used) <= limit
 
     rig.run(work)
