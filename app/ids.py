@@ -16,7 +16,10 @@ ReportId = NewType("ReportId", str)
 
 NAME_MAX: Final = 64
 """Characters of a username, or of a shared folder's name."""
+COMPONENT_BYTES_MAX: Final = 255
+"""Bytes, in UTF-8, of one name in a path."""
 _RANDOM_BITS = 74
+_NO_COMPONENT: Final = frozenset({"", ".", ".."})
 
 
 def new_uuid7(now_ms: int) -> str:
@@ -54,3 +57,22 @@ def name_key(name: str) -> str:
         return name
     folded = unicodedata.normalize("NFKC", name).casefold()
     return unicodedata.normalize("NFKC", folded)
+
+
+def is_component(key: str) -> bool:
+    """Whether a name's folded form is one component of a path, so that a path can name it.
+
+    Args:
+        key: As `name_key` folds; without lone surrogates.
+
+    Returns:
+        False for `.` and `..`, with a slash or backslash in it, over 255 bytes, and for
+        what folds to another form again.
+    """
+    return (
+        key not in _NO_COMPONENT
+        and "/" not in key
+        and "\\" not in key
+        and name_key(key) == key
+        and len(key.encode()) <= COMPONENT_BYTES_MAX
+    )

@@ -28,7 +28,7 @@ class PasswordUnchangedError(InvalidInputError):
 
 
 class InvalidUsernameError(InvalidInputError):
-    """A username is 1 to 64 characters, with no control characters, slash or outer spaces."""
+    """A username is 1 to 64 characters that may stand in a path: no control, slash, outer space."""
 
     code = "invalid_username"
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from app.errors.callers import NotFoundError
 from app.errors.inputs import InvalidPathError
-from app.ids import name_key
+from app.ids import COMPONENT_BYTES_MAX, is_component, name_key
 
 USER_MEMORY: Final = "user-memory"
 """The root of the caller's own notes."""
@@ -28,13 +28,12 @@ PROJECTS: Final = "projects"
 RESERVED: Final = ".strongroom-"
 """How the program's own names in a folder on the disk begin; none of them is a text."""
 
-MAX_NAME_BYTES: Final = 255
+MAX_NAME_BYTES: Final = COMPONENT_BYTES_MAX
 MAX_DEPTH: Final = 32
 MAX_PATH_BYTES: Final = 4096
 
 _PARTS = {USER_MEMORY: 0, SHARED_MEMORY: 0, SHARED: 1, PROJECTS: 2}
 """How many names beside the first component say which root it is."""
-_NO_NAME = frozenset({"", ".", ".."})
 
 # Paths that are canonical as they stand: printable ASCII, no backslash, no component that
 # is empty or begins with a dot. Nearly every path of nearly every request is one of these.
@@ -77,6 +76,14 @@ class PathRef:
     def display(self) -> str:
         """The path as callers write it; cleaning it gives this reference again."""
         return f"{self.root}/{self.key}" if self.key else self.root
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether a path can name it; what was put on the disk beside the service may not be."""
+        try:
+            return clean(self.display) == self
+        except (InvalidPathError, NotFoundError):
+            return False
 
 
 def clean(text: str) -> PathRef:
@@ -165,13 +172,6 @@ def _folded(name: str) -> str:
         NotFoundError: Folded it is no name, or another at each folding: no folder has it.
     """
     key = name_key(name)
-    if (
-        key in _NO_NAME
-        or "/" in key
-        or "\\" in key
-        or _FORBIDDEN.search(key)
-        or name_key(key) != key
-        or len(key.encode()) > MAX_NAME_BYTES
-    ):
+    if _FORBIDDEN.search(key) or not is_component(key):
         raise NotFoundError
     return key

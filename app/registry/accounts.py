@@ -19,7 +19,7 @@ from app.errors.conflicts import (
     VersionConflictError,
 )
 from app.errors.inputs import InvalidInputError, InvalidUsernameError
-from app.ids import NAME_MAX, DekId, RoleId, UserId, name_key
+from app.ids import NAME_MAX, DekId, RoleId, UserId, is_component, name_key
 
 USERNAME_MAX: Final = NAME_MAX
 ADMIN: Final = RoleId("admin")
@@ -70,18 +70,19 @@ def require_username(username: str) -> None:
     """Refuse a name that could mislead or not be typed.
 
     Raises:
-        InvalidUsernameError: Its length, a control or format character, a slash, outer spaces.
+        InvalidUsernameError: Its length, a control or format character, a slash of either kind,
+            outer spaces, or folded it is not one component of a path.
     """
     if not 1 <= len(username) <= USERNAME_MAX:
         raise InvalidUsernameError
     key = username_key(username)
     if (
-        not key
-        or "/" in username
-        or "/" in key
+        "/" in username
+        or "\\" in username
         or username != username.strip()
         or key != key.strip()
         or any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in username + key)
+        or not is_component(key)
     ):
         raise InvalidUsernameError
 

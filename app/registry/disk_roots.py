@@ -186,4 +186,6 @@ def forget_removed(tx: RegistryTransactor, root_id: str) -> None:
 
 
 def _digest(root_id: str, key: str) -> str:
-    return hashlib.sha256(f"{root_id}/{key}".encode()).hexdigest()
+    # What was put there beside the service may have a name that is not UTF-8.
+    told = f"{root_id}/{key}".encode("utf-8", "surrogateescape")
+    return hashlib.sha256(told).hexdigest()

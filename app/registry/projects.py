@@ -10,8 +10,8 @@ from app.db.registry.rows import ProjectRow, RootMemberRow
 from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors.callers import NotFoundError, NotPermittedError
 from app.errors.conflicts import ConflictError, NameTakenError, VersionConflictError
-from app.errors.inputs import InvalidNameError
-from app.ids import UserId
+from app.errors.inputs import InvalidNameError, InvalidUsernameError
+from app.ids import UserId, is_component
 from app.registry import accounts
 from app.runtime.versions import Match, require_version
 
@@ -42,11 +42,15 @@ def add(  # noqa: PLR0913, PLR0917 - one row's facts
 
     Raises:
         InvalidNameError: It is no slug.
+        InvalidUsernameError: The owner has a name that no path can hold.
         NameTakenError: The member has one of this slug.
         ConflictError: The member has as many as one may.
     """
     if not _SLUG.fullmatch(slug):
         raise InvalidNameError
+    if not is_component(accounts.username_key(accounts.get(tx, owner).username)):
+        # A name from before that was required: no path would lead to the project.
+        raise InvalidUsernameError
     taken = tx.one(sql.IS_SLUG_TAKEN, owner_user_id=owner, slug=slug)
     if taken is not None and taken.value:
         raise NameTakenError

@@ -10,7 +10,7 @@ from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors.callers import NotFoundError
 from app.errors.conflicts import NameTakenError, VersionConflictError
 from app.errors.inputs import InvalidNameError
-from app.ids import NAME_MAX, name_key
+from app.ids import NAME_MAX, is_component, name_key
 from app.registry import accounts
 from app.runtime.versions import Match, require_version
 
@@ -38,8 +38,7 @@ def key_of(name: str) -> str:
         or key.startswith((".", "~"))
         or _SEPARATOR.search(name + key)
         or any(unicodedata.category(character) in _REFUSED for character in name + key)
-        or not key
-        or name_key(key) != key
+        or not is_component(key)
     ):
         raise InvalidNameError
     return key

@@ -90,17 +90,26 @@ async def require_no_secret(request: Request, field: str) -> None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Asked:
-    """All that one request asks, apart from who asks it."""
+    """All that one request asks, and what its credential was made for, apart from who asks it."""
 
     method: str
     path: str
     query: str
     headers: tuple[tuple[str, ...], ...]
     body_digest: str
+    scopes: tuple[str, ...]
+    """An answer may tell what another credential of the caller's may not read."""
 
     def digest(self) -> bytes:
         """Its SHA-256; a list in JSON, so that no part runs into the next."""
-        parts = [self.method, self.path, self.query, self.headers, self.body_digest]
+        parts = [
+            self.method,
+            self.path,
+            self.query,
+            self.headers,
+            self.body_digest,
+            self.scopes,
+        ]
         return hashlib.sha256(json.dumps(parts).encode()).digest()
 
 
@@ -131,6 +140,7 @@ async def once_of(
         query=request.scope["query_string"].decode("latin-1"),
         headers=tuple(tuple(request.headers.getlist(name)) for name in _ASKING),
         body_digest=await request.body_digest(),
+        scopes=tuple(sorted(caller.scopes)),
     )
     settings = room.settings
     return Once(

@@ -235,8 +235,19 @@ def test_a_key_is_of_one_caller(group: Group) -> None:
     assert group.plain.read(own).count("line") == 3
 
 
-def _agent(owner: Client, agent_id: str | None) -> Client:
-    body = {"scopes": ["memory:read", "memory:write"], "agent_id": agent_id}
+def test_an_answer_is_given_again_to_the_same_scopes(group: Group) -> None:
+    """It may tell what a credential that was made for less may not read."""
+    key, path = _key(), f"user-memory/scopes-{number()}.md"
+    request = append(_agent(group.plain, None), path)
+    first = require_acted(request, key)
+    require_replay(append(_agent(group.plain, None), path), key, first)
+    for client in (_agent(group.plain, None, "memory:write"), group.plain):
+        require_problem(append(client, path).send(key), 422, "idempotency_key_reused")
+    assert group.plain.read(path).count("line") == 1
+
+
+def _agent(owner: Client, agent_id: str | None, *scopes: str) -> Client:
+    body = {"scopes": scopes or ["memory:read", "memory:write"], "agent_id": agent_id}
     made = owner.call("POST", "/api/tokens", json=body)
     assert made.status_code == 201, made.text
     headers = {"Authorization": f"Bearer {made.json()['token']}"}

@@ -22,9 +22,7 @@ from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors.callers import NotANoteError, NotFoundError
 from app.errors.conflicts import PathConflictError
 from app.errors.inputs import InvalidPathError
-from app.errors.root import StrongroomError
 from app.errors.stores import StoreError
-from app.owner import paths
 from app.owner.folders import EntryRow
 from app.owner.paths import PathRef
 from app.registry import disk_roots
@@ -91,7 +89,7 @@ async def list_folder(
             return []  # nobody has written there yet
 
     found = await room.stores.on_thread(read)
-    return [_entry(entry) for entry in found if _is_canonical(PathRef(ref.root, entry.key))]
+    return [_entry(entry) for entry in found if PathRef(ref.root, entry.key).is_canonical]
 
 
 @uncut
@@ -232,11 +230,3 @@ def _entry(entry: Entry) -> EntryRow:
         size_bytes=entry.size_bytes,
         updated_at=entry.changed_at,
     )
-
-
-def _is_canonical(ref: PathRef) -> bool:
-    """Whether a path can name it; what was put there otherwise than by the service may not."""
-    try:
-        return paths.clean(ref.display) == ref
-    except StrongroomError:
-        return False

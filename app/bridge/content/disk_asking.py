@@ -125,7 +125,9 @@ def _standing(descriptor: int, key: str, size_max: int) -> str:
     if kind == "folder":
         entries = disk_tree.listing(descriptor, key, MAX_DEPTH, limit=None)
         told = "\n".join(map(_word_of, entries))
-        return FOLDER + hashlib.sha256(told.encode()).hexdigest()
+        # What was put there beside the service may have a name that is not UTF-8.
+        raw = told.encode("utf-8", "surrogateescape")
+        return FOLDER + hashlib.sha256(raw).hexdigest()
     if kind == "other":
         raise NotTextError
     found = disk_tree.find(descriptor, key, size_max)

@@ -28,7 +28,7 @@ from app.ids import UserId
 from app.owner import edits, text
 from app.owner.edits import Edit
 from app.owner.notes import Condition, Written
-from app.owner.paths import MAX_DEPTH, MAX_PATH_BYTES, is_under
+from app.owner.paths import MAX_DEPTH, MAX_PATH_BYTES, PathRef, is_under
 from app.registry import disk_roots
 from app.registry.disk_roots import Action, Root
 from app.settings import Settings
@@ -155,7 +155,7 @@ class Desk:
         """Move a text, or a folder with all that is in it, to where nothing stands.
 
         Returns:
-            Each text that moved, as it stands now.
+            Each text that moved and that a path can name, as it stands now.
 
         Raises:
             InvalidPathError: The new key lies inside the folder, or too deep, or is too long.
@@ -180,7 +180,7 @@ class Desk:
         return [row for row in moved if row is not None]
 
     def _move_record(self, key: str, to: str) -> NoteMetaRow | None:
-        """What a text is once it has moved; None for what is no text."""
+        """What a text is once it has moved; None for what is no text, or what no path names."""
         try:
             found = disk_tree.find(self.descriptor, key, self.settings.note_bytes_max)
         except NotTextError:
@@ -188,11 +188,13 @@ class Desk:
         if found is None:
             return None
         self._record(to, "move", found)
+        if not PathRef(self.root.place, to).is_canonical:
+            return None
         return note_of(self.tx, self.root.id, to, found)
 
     def _require_fit(self, key: str) -> None:
-        path = f"{self.root.place}/{key}"
-        if key.count("/") >= MAX_DEPTH or len(path.encode()) > MAX_PATH_BYTES:
+        path = f"{self.root.place}/{key}".encode("utf-8", "surrogateescape")
+        if key.count("/") >= MAX_DEPTH or len(path) > MAX_PATH_BYTES:
             raise InvalidPathError
 
     def _judged(self, key: str, condition: Condition) -> Text | None:

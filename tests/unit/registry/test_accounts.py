@@ -56,10 +56,16 @@ def test_an_ordinary_name_is_taken(name: str) -> None:
         pytest.param("a\ud800", id="lone surrogate"),
         pytest.param("a\u2028b", id="line separator"),
         pytest.param("a\ue000", id="private use"),
+        pytest.param("a\\b", id="backslash"),
+        pytest.param("a\uff3cb", id="wide backslash"),
+        pytest.param(".", id="dot"),
+        pytest.param("..", id="dots"),
+        pytest.param("\uff0e\uff0e", id="wide dots"),
+        pytest.param("\ufdfa" * 60, id="folds to over 255 bytes"),
     ],
 )
 def test_a_name_that_misleads_is_refused(name: str) -> None:
-    """Nothing invisible, no outer space, no slash in any width."""
+    """Nothing invisible, no outer space, nothing that is not one component of a path."""
     with pytest.raises(InvalidUsernameError):
         require_username(name)
 

@@ -6,7 +6,7 @@ from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.errors.callers import NotFoundError, NotPermittedError
 from app.errors.conflicts import ConflictError, NameTakenError, VersionConflictError
-from app.errors.inputs import InvalidNameError
+from app.errors.inputs import InvalidNameError, InvalidUsernameError
 from app.ids import UserId
 from app.registry import disk_roots, projects
 from app.registry.disk_roots import DiskRoot
@@ -52,6 +52,15 @@ def test_a_slug_is_letters_digits_and_dashes(
     """So that it reads the same everywhere."""
     with pytest.raises(InvalidNameError):
         projects.add(tx, ana, slug, "x", "", "{}")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a\\b", "\ufdfa" * 60])
+def test_an_owner_whom_no_path_names_makes_none(tx: RegistryTransactor, name: str) -> None:
+    """A name from before that was refused stays, and what no path leads to is not made."""
+    owner = add_member(tx, name).id
+    with pytest.raises(InvalidUsernameError):
+        projects.add(tx, owner, "plan", "x", "", "{}")
+    assert projects.list_of(tx, owner) == []
 
 
 def test_a_member_has_a_slug_once(

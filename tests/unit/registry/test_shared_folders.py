@@ -56,6 +56,7 @@ def test_a_folder_is_made_changed_and_removed(tx: RegistryTransactor) -> None:
         "\ud800",
         "x" * 65,
         "\u2024\u2024",
+        "\ufdfa" * 60,
     ],
 )
 def test_a_name_that_could_mislead_is_refused(tx: RegistryTransactor, name: str) -> None:

@@ -11,13 +11,15 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from app.bridge.content import files, projects
+from app.bridge.content import approvals, files, projects
+from app.bridge.content.asking import Waiting
 from app.bridge.content.projects import NewProject
 from app.errors.conflicts import (
     NotTextError,
 )
 from app.errors.root import StrongroomError
 from app.owner.paths import clean
+from tests.support.asking import agent_of
 from tests.support.matrix import chosen
 from tests.support.rig import Rig
 from tests.support.rooms import CALL
@@ -49,6 +51,58 @@ def test_what_others_put_there_is_no_text_until_it_is_one(rig: Rig) -> None:
         (team.folder / "sub" / "bytes").write_bytes(b"\xff")
         assert await team.move("shared/team/sub", "shared/team/new", recursive=True) == []
         assert await team.delete("shared/team/new/bytes") == 1
+
+    run_team(rig, work)
+
+
+def _fill(folder: Path) -> None:
+    """A text, and others below and beside it whose names are not UTF-8."""
+    (folder / "bad\udcff").mkdir(parents=True)
+    for name in ("a.md", "f\udcfe", "bad\udcff/g\udcfe"):
+        (folder / name).write_text("text", encoding="utf-8")
+
+
+def test_a_folder_goes_with_names_that_are_not_utf8(rig: Rig) -> None:
+    """They move and are deleted with all else in it; told is what a path can name."""
+
+    async def work(team: Team) -> None:
+        await team.put("shared/team/b.md", "text")
+        _fill(team.folder / "sub")
+        moved = await team.move("shared/team/sub", "shared/team/new", recursive=True)
+        assert isinstance(moved, list)
+        assert [note.path for note in moved] == ["new/a.md"]
+        assert await team.keys() == ["b.md", "new", "new/a.md"]
+        assert len(list((team.folder / "new").rglob("*"))) == 4
+        assert await team.delete("shared/team/new", recursive=True) == 3
+        assert [each.name for each in team.folder.iterdir()] == ["b.md"]
+
+    run_team(rig, work)
+
+
+def test_an_agent_asks_for_a_folder_with_names_that_are_not_utf8(rig: Rig) -> None:
+    """It waits as any does, and what changes under such a name since is a conflict."""
+
+    async def work(team: Team) -> None:
+        room, folder = team.room, team.folder / "sub"
+        await team.put("shared/team/b.md", "text")
+        _fill(folder)
+        agent = await agent_of(room, team.ben)
+
+        async def ask() -> str:
+            waits = await files.delete(
+                room, agent, CALL, clean("shared/team/sub"), ANY, recursive=True
+            )
+            assert isinstance(waits, Waiting)
+            return waits.approval_id
+
+        async def approve(approval_id: str) -> str:
+            return await approvals.approve(room, team.ben, CALL, approval_id)
+
+        asked = await ask()
+        (folder / "f\udcfe").write_text("more", encoding="utf-8")
+        assert await approve(asked) == "conflict"
+        assert await approve(await ask()) == "done"
+        assert not folder.exists()
 
     run_team(rig, work)
 
