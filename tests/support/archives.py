@@ -86,14 +86,20 @@ def lies_in_text() -> bytes:
     return bytes(raw + directory + end)
 
 
-def packed_as(packed: bytes, text: bytes) -> bytes:
+def packed_as(packed: bytes, text: bytes, name: bytes = b"a.md") -> bytes:
     """One entry of these bytes, which is said to be this text."""
-    said = (zlib.crc32(text), len(packed), len(text), 4, 0)
-    local = struct.pack("<4s5H3L2H", LOCAL, 20, 0, 8, 0, 33, *said) + b"a.md"
+    said = (zlib.crc32(text), len(packed), len(text), len(name), 0)
+    local = struct.pack("<4s5H3L2H", LOCAL, 20, 0, 8, 0, 33, *said) + name
     central = struct.pack("<4s6H3L5H2L", CENTRAL, 20, 20, 0, 8, 0, 33, *said, 0, 0, 0, 0, 0)
-    body, directory = local + packed, central + b"a.md"
+    body, directory = local + packed, central + name
     end = struct.pack("<4s4H2LH", END, 0, 0, 1, 1, len(directory), len(body), 0)
     return body + directory + end
+
+
+def half_packed() -> bytes:
+    """A manifest of which the end is missing, though all heads say the same."""
+    text = b"some of it, " * 9
+    return packed_as(deflated(text)[:-3], text, form.MANIFEST.encode())
 
 
 def deflated(text: bytes) -> bytes:

@@ -11,15 +11,14 @@ import stat
 import struct
 import unicodedata
 import zipfile
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 from app.bridge.content import archive_form as form
-from app.bridge.content.archive_manifest import Listed, read_manifest
+from app.bridge.content.archive_entries import Entry, require_size, unpacked
+from app.bridge.content.archive_manifest import read_manifest
 from app.errors.archives import (
-    ArchiveBombError,
     ArchiveDamagedError,
     ArchiveDuplicateError,
     ArchiveEncryptedError,
@@ -44,12 +43,14 @@ _ZIP64: Final = 0xFFFF_FFFF
 _DIRECTORY_BYTES_MAX: Final = 64 * 1024 * 1024
 _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _LOCAL_MARK: Final = b"PK\x03\x04"
-_DEFLATE_SLACK: Final = 64 * 1024
-"""How much longer than its text a packed entry may be."""
 
 _ENCRYPTED: Final = 0x0001 | 0x0040 | 0x2000
+_PATCHED: Final = 0x0020
+"""The bytes are what changes in another file, which nothing here can read."""
 _SIZES_FOLLOW: Final = 0x0008
 _UTF_8: Final = 0x0800
+_READ: Final = _ENCRYPTED | _PATCHED | _SIZES_FOLLOW
+"""Flags by which an entry is read in another way: both of its heads must have the same."""
 _FORBIDDEN_PARTS: Final = frozenset({"", ".", ".."})
 
 
@@ -60,24 +61,6 @@ class Bounds:
     note_bytes_max: int
     text_bytes_max: int
     """Of all texts together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One file of an archive, as all parts of it say."""
-
-    number: int
-    """Its place in the directory, from 1."""
-    name: str
-    key: str
-    """The note's key; empty for the manifest."""
-    data_at: int
-    packed_bytes: int
-    size_bytes: int
-    crc: int
-    is_deflated: bool
-    digest: str | None = None
-    """SHA-256 that the manifest says, hex; None without one."""
 
 
 class Archive:
@@ -107,9 +90,9 @@ class Archive:
         if sum(entry.size_bytes for entry in entries) > bounds.text_bytes_max:
             raise ArchiveTooLargeError
         _require_distinct(entries)
-        self.entries: Sequence[Entry] = _keyed(file, infos, entries)
+        self.entries: Sequence[Entry] = _keyed(file, entries)
         for entry in self.entries:
-            _require_size(entry, bounds.note_bytes_max)
+            require_size(entry, bounds.note_bytes_max)
 
     @property
     def text_bytes(self) -> int:
@@ -135,8 +118,8 @@ class Archive:
             ArchiveError: An entry is not what it is said to be, or no text.
         """
         for entry in self.entries:
-            raw = _unpacked(self._file, entry)
-            if entry.digest is not None and hashlib.sha256(raw).hexdigest() != entry.digest:
+            raw = unpacked(self._file, entry)
+            if entry.digest is not None and hashlib.sha256(raw).digest() != entry.digest:
                 raise ArchiveManifestError(entry.number)
             try:
                 text = raw.decode("utf-8")
@@ -203,8 +186,7 @@ def _data_at(file: BinaryIO, number: int, info: zipfile.ZipInfo) -> int:
     said = (crc, packed, size) == (info.CRC, info.compress_size, info.file_size)
     fits = (
         mark == _LOCAL_MARK
-        and flags & _ENCRYPTED == info.flag_bits & _ENCRYPTED
-        and flags & _SIZES_FOLLOW == info.flag_bits & _SIZES_FOLLOW
+        and flags & _READ == info.flag_bits & _READ
         and method == info.compress_type
         and name == _raw_name(info)
         and (said or flags & _SIZES_FOLLOW)
@@ -219,6 +201,8 @@ def _is_folder(number: int, info: zipfile.ZipInfo) -> bool:
     """Whether an entry is a folder, which holds nothing; refuse what is no file either."""
     if info.flag_bits & _ENCRYPTED:
         raise ArchiveEncryptedError(number)
+    if info.flag_bits & _PATCHED:
+        raise ArchiveMethodError(number)
     kind = stat.S_IFMT(info.external_attr >> 16)
     is_folder = info.orig_filename.endswith("/")
     if kind not in {0, stat.S_IFDIR if is_folder else stat.S_IFREG}:
@@ -256,23 +240,13 @@ def _entry_of(number: int, info: zipfile.ZipInfo, data_at: int) -> Entry:
     return Entry(
         number=number,
         name=name,
-        key="/".join(decode(part) for part in parts),
+        path="/".join(decode(part) for part in parts).encode(),
         data_at=data_at,
         packed_bytes=info.compress_size,
         size_bytes=info.file_size,
         crc=info.CRC,
         is_deflated=info.compress_type == zipfile.ZIP_DEFLATED,
     )
-
-
-def _require_size(entry: Entry, note_bytes_max: int) -> None:
-    if entry.size_bytes > note_bytes_max:
-        raise ArchiveTooLargeError(entry.number)
-    if entry.packed_bytes > entry.size_bytes + _DEFLATE_SLACK:
-        raise ArchiveDamagedError(entry.number)
-    is_large = entry.size_bytes > form.RATIO_FROM_BYTES
-    if is_large and entry.size_bytes > entry.packed_bytes * form.RATIO_MAX:
-        raise ArchiveBombError(entry.number)
 
 
 def _require_distinct(entries: Sequence[Entry]) -> None:
@@ -284,37 +258,21 @@ def _require_distinct(entries: Sequence[Entry]) -> None:
         seen.add(alike)
 
 
-def _keyed(
-    file: BinaryIO, infos: Sequence[zipfile.ZipInfo], entries: Sequence[Entry]
-) -> list[Entry]:
+def _keyed(file: BinaryIO, entries: Sequence[Entry]) -> list[Entry]:
     """The notes, each with the key that the manifest says, or else its name."""
     manifest = next((entry for entry in entries if entry.name == form.MANIFEST), None)
     listed = None
     if manifest is not None:
-        with zipfile.ZipFile(file) as whole:
-            listed = read_manifest(whole, infos[manifest.number - 1], len(entries))
-    if listed is not None:
-        entries = [entry for entry in entries if entry is not manifest]
-        entries = _as_listed(entries, listed)
-    seen: set[str] = set()
-    for entry in entries:
-        if entry.key in seen:
+        others = [entry for entry in entries if entry is not manifest]
+        listed = read_manifest(file, manifest, others)
+    seen: set[bytes] = set()
+    kept = entries if listed is None else listed
+    for entry in kept:
+        if entry.path in seen:
             raise ArchiveDuplicateError(entry.number)
-        seen.add(entry.key)
+        seen.add(entry.path)
         _require_canonical(entry, is_listed=listed is not None)
-    return list(entries)
-
-
-def _as_listed(entries: Sequence[Entry], listed: Mapping[str, Listed]) -> list[Entry]:
-    if len(entries) != len(listed):
-        raise ArchiveManifestError
-    found = []
-    for entry in entries:
-        said = listed.get(entry.name)
-        if said is None or said.size_bytes != entry.size_bytes:
-            raise ArchiveManifestError(entry.number)
-        found.append(replace(entry, key=said.path, digest=said.digest))
-    return found
+    return list(kept)
 
 
 def _require_canonical(entry: Entry, *, is_listed: bool) -> None:
@@ -324,25 +282,3 @@ def _require_canonical(entry: Entry, *, is_listed: bool) -> None:
         raise ArchiveNameError(entry.number) from None
     if (ref.root, ref.key) != (paths.USER_MEMORY, entry.key):
         raise ArchiveManifestError(entry.number) if is_listed else ArchiveNameError(entry.number)
-
-
-def _unpacked(file: BinaryIO, entry: Entry) -> bytes:
-    """An entry's text in bytes: neither more nor less than the directory says."""
-    file.seek(entry.data_at)
-    packed = file.read(entry.packed_bytes)
-    raw = _inflated(packed, entry) if entry.is_deflated else packed
-    if len(raw) != entry.size_bytes or zlib.crc32(raw) != entry.crc:
-        raise ArchiveDamagedError(entry.number)
-    return raw
-
-
-def _inflated(packed: bytes, entry: Entry) -> bytes:
-    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-    try:
-        # One byte more than it says it has; 0 would mean no bound.
-        raw = unpacker.decompress(packed, entry.size_bytes + 1)
-    except zlib.error:
-        raise ArchiveDamagedError(entry.number) from None
-    if not unpacker.eof or unpacker.unused_data:
-        raise ArchiveDamagedError(entry.number)
-    return raw

@@ -44,7 +44,7 @@ def write_archive(reader: OwnerReader, out: Spool, rows: Spool, now_ms: int) -> 
             rows.write(form.row(file, note, hashlib.sha256(raw).hexdigest()))
             count += 1
         rows.finish()
-        manifest = _info(form.MANIFEST, now_ms, zipfile.ZIP_DEFLATED)
+        manifest = _info(form.MANIFEST, now_ms, _method_of_rows(rows))
         with archive.open(manifest, "w", force_zip64=False) as lines:
             lines.write(form.head(count, now_ms))
             for piece in rows.pieces():
@@ -63,7 +63,17 @@ def _info(name: str, at: int, method: int) -> zipfile.ZipInfo:
 def _method(raw: bytes) -> int:
     """Deflate, but for a text so regular that whoever reads it would take it for a bomb."""
     if len(raw) > form.RATIO_FROM_BYTES:
-        packed = len(zlib.compress(raw, form.LEVEL))
-        if len(raw) > packed * form.RATIO_MAX // 2:
-            return zipfile.ZIP_STORED
+        return _method_by(len(raw), len(zlib.compress(raw, form.LEVEL)))
     return zipfile.ZIP_DEFLATED
+
+
+def _method_of_rows(rows: Spool) -> int:
+    """The same of a manifest, which is never whole in memory."""
+    packer = zlib.compressobj(form.LEVEL)
+    packed = sum(len(packer.compress(piece)) for piece in rows.pieces()) + len(packer.flush())
+    return _method_by(rows.size_bytes, packed)
+
+
+def _method_by(size_bytes: int, packed_bytes: int) -> int:
+    is_regular = size_bytes > packed_bytes * form.RATIO_MAX // 2
+    return zipfile.ZIP_STORED if is_regular else zipfile.ZIP_DEFLATED

@@ -43,7 +43,10 @@ class Export:
 
 @contextlib.contextmanager
 def _alone(room: Strongroom, caller: Caller) -> Iterator[None]:
-    """Refuse a second archive of the same member at the same time, for each takes up the disk."""
+    """Refuse a second archive of the same member at the same time, for each takes up the disk.
+
+    Each worker knows of its own alone: there are at most as many at a time as there are workers.
+    """
     if caller.user_id in room.copying:
         raise StoreBusyError
     room.copying.add(caller.user_id)

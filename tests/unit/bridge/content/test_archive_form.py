@@ -124,6 +124,15 @@ def test_what_packs_too_well_is_stored_plain(store: OwnerFile) -> None:
     assert opened(raw).text_bytes == 4_000_000
 
 
+def test_a_manifest_that_packs_too_well_is_stored_plain(store: OwnerFile) -> None:
+    """The same text under names that differ in little."""
+    folder = "/".join(["n" * 240] * 12)
+    raw = exported(store, {f"{folder}/{n}": "" for n in range(60)})
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        assert archive.getinfo(form.MANIFEST).compress_type == zipfile.ZIP_STORED
+    assert len(opened(raw).entries) == 60
+
+
 def test_memory_is_bounded(store: OwnerFile) -> None:
     """By the largest note and by the names, not by all that is written and read."""
     note = "word " * 410

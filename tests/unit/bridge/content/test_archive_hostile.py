@@ -1,6 +1,11 @@
 """Hostile archives: each kind is refused by a code of its own, before anything is written."""
 
+import contextlib
+import hashlib
+import io
+import json
 import stat
+import tracemalloc
 import zipfile
 from typing import Final
 
@@ -9,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.bridge.content import archive_form as form
+from app.bridge.content.archive_reading import Archive
 from app.errors.archives import (
     ArchiveBombError,
     ArchiveDamagedError,
@@ -25,6 +31,7 @@ from app.errors.archives import (
 )
 from tests.support import matrix
 from tests.support.archives import (
+    BOUNDS,
     CENTRAL,
     END,
     LOCAL,
@@ -33,6 +40,7 @@ from tests.support.archives import (
     ROW,
     both,
     deflated,
+    half_packed,
     lies_in_text,
     listed,
     opened,
@@ -106,6 +114,13 @@ HOSTILE: Final[dict[str, tuple[bytes, type[ArchiveError]]]] = {
     "strongly encrypted": (both(ONE, 6, 8, "<H", 0x41), ArchiveEncryptedError),
     "bzip2": (zipped(("a.md", b"text"), method=zipfile.ZIP_BZIP2), ArchiveMethodError),
     "lzma": (zipped(("a.md", b"text"), method=zipfile.ZIP_LZMA), ArchiveMethodError),
+    "patched data": (both(ONE, 6, 8, "<H", 0x20), ArchiveMethodError),
+    "patched data by one head": (patched(ONE, CENTRAL, 8, "<H", 0x20), ArchiveDamagedError),
+    "a manifest of patched data": (both(listed(ROW), 6, 8, "<H", 0x20), ArchiveMethodError),
+    "a manifest by bzip2": (
+        zipped((form.MANIFEST, b"{}"), method=zipfile.ZIP_BZIP2),
+        ArchiveMethodError,
+    ),
     "a link": (zipped((with_mode("a.md", stat.S_IFLNK | 0o777), b"/etc/passwd")), ArchiveKindError),
     "a device": (zipped((with_mode("a.md", stat.S_IFCHR | 0o600), b"")), ArchiveKindError),
     "a pipe": (zipped((with_mode("a.md", stat.S_IFIFO | 0o600), b"")), ArchiveKindError),
@@ -154,6 +169,24 @@ HOSTILE: Final[dict[str, tuple[bytes, type[ArchiveError]]]] = {
         listed(ROW, head={"form": form.FORM, "version": 2}),
         ArchiveManifestError,
     ),
+    "a manifest that is too long": (listed(ROW, more=b" " * 70_000), ArchiveTooLargeError),
+    "a manifest that is a bomb": (listed(ROW, more=b" " * 65_700), ArchiveBombError),
+    "a manifest with a checksum that is wrong": (
+        both(listed(ROW), 14, 16, "<L", 1),
+        ArchiveDamagedError,
+    ),
+    "a manifest of more than said": (both(listed(ROW), 22, 24, "<L", 40), ArchiveDamagedError),
+    "a manifest of less than said": (both(listed(ROW), 22, 24, "<L", 400), ArchiveDamagedError),
+    "a manifest that is no deflate": (
+        both(zipped((form.MANIFEST, b"\xff"), method=0), 8, 10, "<H", 8),
+        ArchiveDamagedError,
+    ),
+    "a manifest of half a deflate": (half_packed(), ArchiveDamagedError),
+    "a manifest with a digest that is none": (
+        listed({**ROW, "sha256": "x"}),
+        ArchiveManifestError,
+    ),
+    "a manifest with half a digest": (listed({**ROW, "sha256": "7d"}), ArchiveManifestError),
     "a manifest that is cut off": (listed(ROW, more=b'{"file'), ArchiveManifestError),
     "a manifest without a row": (listed(), ArchiveManifestError),
     "a manifest with a row too many": (listed(ROW, {**ROW, "file": "x"}), ArchiveManifestError),
@@ -176,6 +209,42 @@ def test_what_is_hostile_is_refused(name: str) -> None:
     with pytest.raises(ArchiveError) as refused:
         opened(raw)
     assert type(refused.value) is kind
+
+
+def manifested(count: int, pad: str) -> bytes:
+    """An archive of so many empty notes, each of a short name and a long path."""
+    digest = hashlib.sha256(b"").hexdigest()
+    rows = [{"form": form.FORM, "version": 1}] + [
+        {"file": f"{n}", "path": f"{n}{pad}", "size_bytes": 0, "sha256": digest}
+        for n in range(count)
+    ]
+    lines = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+    # Stored, so that it is no bomb by its ratio.
+    return zipped((form.MANIFEST, lines), *((f"{n}", b"") for n in range(count)), method=0)
+
+
+def peak_of(raw: bytes) -> int:
+    """Bytes that looking an archive through takes at most, beside the archive."""
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(ArchiveError):
+            Archive(io.BytesIO(raw), len(raw), BOUNDS)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_manifest_takes_no_more_memory_than_the_names_warrant() -> None:
+    """Neither one that is too long, nor the longest that is taken."""
+    count = 300
+    too_long = manifested(count, "q" * 60_000)
+    with pytest.raises(ArchiveTooLargeError):
+        opened(too_long)
+    assert peak_of(too_long) < 1 << 20 < len(too_long)
+    # A sign of four bytes makes each character of a text in memory as large.
+    taken = manifested(count, "\U0001f600" + "q" * 200)
+    assert len(opened(taken).entries) == count
+    assert peak_of(taken) < (512 << 10) + count * 2_048
 
 
 @given(st.data())
