@@ -36,6 +36,7 @@ UNVERSIONED: Final = frozenset(
         "PUT /api/admin/supervision/{subject}/{supervisor}",
         "DELETE /api/admin/supervision/{subject}/{supervisor}",
         "DELETE /api/events",
+        "POST /api/memory/import",
         "POST /api/approvals/{approval_id}/approve",
         "POST /api/approvals/{approval_id}/reject",
         "POST /api/admin/breakers/reset",

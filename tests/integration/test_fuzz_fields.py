@@ -212,6 +212,21 @@ GOOD: Final[dict[str, dict[str, Any]]] = {
         "description": "x",
     },
     "POST /api/admin/breakers/reset": {"connection": "https://x:443"},
+    "POST /api/admin/shared-folders": {"folder_name": "fuzzed", "description": "x"},
+    "PATCH /api/admin/shared-folders/{folder_id}": {"folder_name": "x", "description": "x"},
+    "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": {"can_write": True},
+    "POST /api/projects": {
+        "slug": "fuzzed",
+        "name": "x",
+        "description": "x",
+        "run_context": {"k": 1},
+    },
+    "PATCH /api/projects/{project_id}": {
+        "name": "x",
+        "description": "x",
+        "run_context": {"k": 1},
+    },
+    "PUT /api/projects/{project_id}/members/{user_id}": {"can_write": True},
 }
 """A body for each call that has one, with every field it takes, so that one at a time is spoilt."""
 

@@ -445,7 +445,7 @@ def test_a_token_is_narrower_than_its_maker(rig: Rig) -> None:
         assert token.actor(CALL).acting_for == caller.user_id
         assert await read_note(room, token) == "kept"
         assert token.slot_id != caller.slot_id
-        account = await _mint(room, caller, "account", "shared:write")
+        account = await _mint(room, caller, "account")
         with pytest.raises(StoreLockedError):
             await read_note(room, account)
 
