@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from tests.support import matrix
+
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _LINT: Final = Path(sys.executable).with_name("lint-imports")
 
@@ -94,7 +96,7 @@ def test_the_contracts_hold(tree: Path) -> None:
     ("violated", "contract"),
     [
         pytest.param((file, line), contract, id=f"{file} {line}")
-        for file, line, contract in _VIOLATIONS
+        for file, line, contract in matrix.chosen(_VIOLATIONS[::4], _VIOLATIONS)
     ],
     indirect=["violated"],
 )

@@ -29,6 +29,8 @@ from tests.support.people import people_on
 from tests.support.repeats import Build, Group, report_body
 from tests.support.texts import ROOTS, TEXT_CALLS, in_root
 
+pytestmark = pytest.mark.long
+
 CANARY: Final = "canary-of-cyd-8d1f"
 """A word that stands in whatever the other has."""
 NOTE: Final = "of-cyd.md"

@@ -52,7 +52,7 @@ from tests.support.archives import (
     zipped,
 )
 
-EXAMPLES: Final = matrix.chosen([200], [5_000])[0]
+EXAMPLES: Final = matrix.chosen([60], [5_000])[0]
 
 HOSTILE: Final[dict[str, tuple[bytes, type[ArchiveError]]]] = {
     "nothing": (b"", ArchiveError),
@@ -234,6 +234,7 @@ def peak_of(raw: bytes) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_a_manifest_takes_no_more_memory_than_the_names_warrant() -> None:
     """Neither one that is too long, nor the longest that is taken."""
     count = 300
