@@ -19,7 +19,7 @@ _NAMES: Final = (f"person{n}" for n in itertools.count())
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on two workers."""
-    with people_on(tmp_path_factory.mktemp("admin"), workers=2, measured=True) as group:
+    with people_on(tmp_path_factory.mktemp("admin"), workers=2) as group:
         yield group
 
 

@@ -16,7 +16,7 @@ from tests.support.people import People, people_on
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
     """A group on a running service."""
-    with people_on(tmp_path_factory.mktemp("root"), measured=True) as found:
+    with people_on(tmp_path_factory.mktemp("root")) as found:
         yield found
 
 

@@ -18,6 +18,7 @@ from app.web.owner import files as notes
 from app.web.owner import tools
 from tests.support import outside
 from tests.support.descriptions import DESCRIPTION
+from tests.support.matrix import chosen
 from tests.support.people import People, people_on
 from tests.support.service import PASSWORD
 
@@ -351,7 +352,7 @@ def test_no_field_can_be_spoilt_unnoticed(people: People) -> None:
     """A 4xx problem each time, by an administrator who may do everything; and nothing written."""
     people.admin.put("user-memory/fuzzed.md", "a\nb\n")
     before = marks(people)
-    for label in GOOD:
+    for label in chosen([*GOOD][::2], [*GOOD]):
         path, query = url_of(label)
         headers = people.admin.headers | {"content-type": "application/json"}
         for what, body in spoilt(label):

@@ -27,6 +27,7 @@ def read(text: str) -> dict[tuple[str, str], float]:
     return {(name, labels): float(value) for name, labels, value in _LINE.findall(text)}
 
 
+@pytest.mark.long
 def test_counts_are_sums_over_the_workers_and_tell_nothing_private(tmp_path: Path) -> None:
     """At an address of their own; labels are templates, statuses, registered kinds."""
     address = f"127.0.0.1:{free_port()}"
@@ -88,7 +89,6 @@ def test_the_token_of_the_file_opens_the_counts_beside_the_api(tmp_path: Path) -
         assert code_of(ask("a-token")) == "invalid_credentials"
 
 
-@pytest.mark.long
 def test_nothing_is_counted_unless_somebody_may_read_it(tmp_path: Path) -> None:
     """By default there are no metrics."""
     with LiveService(tmp_path) as service:

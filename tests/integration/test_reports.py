@@ -26,7 +26,7 @@ class Cast:
 @pytest.fixture(scope="module")
 def cast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cast]:
     """`cyd` supervises `ben`; `dee` has nothing to do with either."""
-    with people_on(tmp_path_factory.mktemp("root"), measured=True) as people:
+    with people_on(tmp_path_factory.mktemp("root")) as people:
         edge = f"/api/admin/supervision/{people.member.user_id}/{people.other.user_id}"
         assert people.admin.call("PUT", edge).status_code == 204
         yield Cast(people, people.member, people.other, people.add("dee", "member"))
