@@ -44,6 +44,8 @@ _VIOLATIONS: Final = [
     ("app/db/context.py", "import app.db.authorizer", "db-layers"),
     ("app/db/locks.py", "import app.db.writer", "db-layers"),
 ]
+_ONE_EACH: Final = list({each[2]: each for each in _VIOLATIONS}.values())
+"""One for each contract, in a run without the full matrices."""
 
 
 def _broken(folder: Path) -> set[str]:
@@ -96,7 +98,7 @@ def test_the_contracts_hold(tree: Path) -> None:
     ("violated", "contract"),
     [
         pytest.param((file, line), contract, id=f"{file} {line}")
-        for file, line, contract in matrix.chosen(_VIOLATIONS[::4], _VIOLATIONS)
+        for file, line, contract in matrix.chosen(_ONE_EACH, _VIOLATIONS)
     ],
     indirect=["violated"],
 )
