@@ -25,7 +25,6 @@ class Figures(BaseSettings):
         extra="forbid",
         frozen=True,
         hide_input_in_errors=True,
-        use_attribute_docstrings=True,
         validate_default=True,
     )
 

@@ -2,7 +2,7 @@
 
 Each field is also a variable `STRONGROOM_<FIELD>`; an empty one counts as unset. The
 command line comes first, then the environment, then the default. None of them is a
-secret, so the parent may hand all of them to its workers in an argument.
+secret, so a parent may hand all of them to its workers as they are.
 """
 
 import os
@@ -16,9 +16,7 @@ from pydantic_settings import NoDecode
 from app.errors.starting import StartError
 from app.figures import ENV_PREFIX, GIB, KIB, MIB, Figures, networks_of, split_list
 from app.ids import UserId
-
-PROJECT_FOLDER = Path(__file__).resolve().parent.parent
-"""The folder that holds the package `app`."""
+from app.project import PROJECT_FOLDER
 
 WORKERS_MAX = 64
 PORT_MAX = 65_535

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import typer
 
+    from app.cli.channel import WorkerProcess
+
 
 def build() -> "typer.Typer":
     """Put the commands together; a new noun adds its line here."""
@@ -58,13 +60,24 @@ def build() -> "typer.Typer":
 
 def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
+    from app.cli.channel import WORKER_COMMAND, WorkerProcess  # noqa: PLC0415 - before the rest
+
+    first = WorkerProcess(WORKER_COMMAND) if sys.argv[1:2] == ["serve"] else None
+    try:
+        _run(first)
+    finally:
+        if first is not None:
+            first.kill()
+
+
+def _run(first: "WorkerProcess | None") -> None:
     from app import telemetry  # noqa: PLC0415 - as above
     from app.cli import supervisor  # noqa: PLC0415 - as above
     from app.errors.root import StrongroomError  # noqa: PLC0415 - as above
 
     telemetry.configure(level="warning")
     try:
-        build()()
+        build()(obj=first)
     except StrongroomError as error:
         sys.stderr.write(f"{error}\n")
         raise SystemExit(supervisor.EXIT_CANNOT) from error

@@ -1,6 +1,5 @@
 """`strongroom serve`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +7,13 @@ import typer
 
 from app import telemetry
 from app.cli import supervisor
+from app.cli.channel import WORKER_COMMAND, WorkerProcess
 from app.settings import PORT_MAX, WORKERS_MAX, Settings
 
-_WORKER_COMMAND = [sys.executable, "-m", "app.cli.worker"]
 
-
-def serve(
+def serve(  # noqa: PLR0913 - each is one option
+    context: typer.Context,
+    *,
     root: Annotated[Path | None, typer.Option(help="Folder of the data.")] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=PORT_MAX, help="0 takes any.")] = None,
@@ -25,7 +25,13 @@ def serve(
     settings = Settings.load(
         root=root, host=host, port=port, workers=workers, instance_key_file=instance_key_file
     )
-    raise typer.Exit(supervisor.run(settings, prepare=_prepare, worker_command=_WORKER_COMMAND))
+    code = supervisor.run(
+        settings,
+        prepare=_prepare,
+        worker_command=WORKER_COMMAND,
+        first=context.find_object(WorkerProcess),
+    )
+    raise typer.Exit(code)
 
 
 def _prepare(settings: Settings) -> None:

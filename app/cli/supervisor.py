@@ -12,16 +12,16 @@ import resource
 import select
 import signal
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from app import telemetry
+from app.cli.channel import Orders, WorkerProcess
 from app.db.file_lock import FileLock
 from app.errors.starting import AlreadyServingError, StartError
-from app.settings import PROJECT_FOLDER, Settings
+from app.settings import Settings
 
 EXIT_FINE = 0
 EXIT_FOUND = 1
@@ -42,7 +42,11 @@ _Listen = Callable[[float | None], frozenset[int]]
 
 
 def run(
-    settings: Settings, *, prepare: Callable[[Settings], None], worker_command: list[str]
+    settings: Settings,
+    *,
+    prepare: Callable[[Settings], None],
+    worker_command: Sequence[str],
+    first: WorkerProcess | None = None,
 ) -> int:
     """Serve a root until SIGTERM or SIGINT; for the main thread of a process of its own.
 
@@ -50,9 +54,9 @@ def run(
         settings: Where and how to serve; handed on to each worker.
         prepare: Makes the root ready while nobody else has it; leaves no database open.
             A signal that comes meanwhile is honoured after it.
-        worker_command: The start of the worker's argument vector; its end is
-            `--settings JSON --fd SOCKET --parent-pipe PIPE --index NUMBER`. It starts in
-            the project's folder.
+        worker_command: A worker's argument vector; it is told the rest (`channel.py`).
+        first: The first worker, started already; its end is the caller's affair until this
+            returns.
 
     Returns:
         The exit code: 0 after a signal, 3 when a worker kept dying at its start.
@@ -72,12 +76,8 @@ def run(
             prepare(settings)
             gate.release()
 
-        read_end, write_end = os.pipe()
-        try:
-            return _Crew(settings, worker_command, listener, read_end, listen).serve(open_root)
-        finally:
-            os.close(read_end)
-            os.close(write_end)
+        crew = _Crew(settings, worker_command, listener, listen)
+        return crew.serve(open_root, first)
 
 
 def confine_process() -> None:
@@ -192,8 +192,7 @@ class _Place:
     """One worker's place: who is in it, or when the next one is due."""
 
     index: int
-    process: subprocess.Popen[bytes] | None = None
-    started_s: float = 0.0
+    process: WorkerProcess | None = None
     due_s: float = 0.0
     quick_deaths: int = 0
 
@@ -204,25 +203,24 @@ class _Crew:
     def __init__(
         self,
         settings: Settings,
-        command: list[str],
+        command: Sequence[str],
         listener: socket.socket,
-        pipe_fd: int,
         listen: _Listen,
     ) -> None:
         self._settings = settings
         self._command = command
         self._listener = listener
-        self._pipe_fd = pipe_fd
         self._listen = listen
         self._places = [_Place(index) for index in range(settings.workers)]
 
-    def serve(self, open_root: Callable[[], None]) -> int:
+    def serve(self, open_root: Callable[[], None], first: WorkerProcess | None) -> int:
         """Keep every place filled until a signal; then, or on any error, stop them all.
 
         Args:
             open_root: Prepares the root and lets the workers in. They are started before,
                 and load their program meanwhile; but a fresh root, where the cost of a
                 derivation is measured, is prepared undisturbed.
+            first: A worker that was started before, for the first place; None without.
 
         Returns:
             The exit code.
@@ -230,7 +228,10 @@ class _Crew:
         host, port = self._listener.getsockname()[:2]
         try:
             if self._settings.system_file.exists():
+                self._start(self._places[0], first)
                 self._fill()
+            elif first is not None:
+                first.kill()
             open_root()
             telemetry.serving(host, port, len(self._places))
             return self._keep()
@@ -255,21 +256,10 @@ class _Crew:
             if place.process is None and place.due_s <= time.monotonic():
                 self._start(place)
 
-    def _start(self, place: _Place) -> None:
-        fds = (self._listener.fileno(), self._pipe_fd)
-        arguments = {
-            "--settings": self._settings.model_dump_json(),
-            "--fd": str(fds[0]),
-            "--parent-pipe": str(fds[1]),
-            "--index": str(place.index),
-        }
-        place.process = subprocess.Popen(  # noqa: S603 - the program's own command
-            [*self._command, *(word for pair in arguments.items() for word in pair)],
-            cwd=PROJECT_FOLDER,  # `-m app` finds this app, wherever the caller stands
-            pass_fds=fds,
-            stdin=subprocess.DEVNULL,
-        )
-        place.started_s = time.monotonic()
+    def _start(self, place: _Place, process: WorkerProcess | None = None) -> None:
+        place.process = process or WorkerProcess(self._command)
+        settings = self._settings.model_dump_json()
+        place.process.order(Orders(settings, place.index, self._listener))
         telemetry.worker_started(place.process.pid, place.index)
 
     @staticmethod
@@ -279,9 +269,10 @@ class _Crew:
             return
         telemetry.worker_ended(place.process.pid, code)
         now_s = time.monotonic()
+        lived_s = now_s - place.process.started_s
         place.process = None
         # A slow box may take longer than that to find out that it cannot start.
-        if now_s - place.started_s < _QUICK_S or code == EXIT_CANNOT:
+        if lived_s < _QUICK_S or code == EXIT_CANNOT:
             place.due_s = now_s + _FIRST_PAUSE_S * 2**place.quick_deaths
             place.quick_deaths += 1
         else:
@@ -300,6 +291,5 @@ class _Crew:
                 break
             self._listen(left_s)
         for process in alive:
-            process.kill()
-            telemetry.worker_ended(process.pid, process.wait())
+            telemetry.worker_ended(process.pid, process.kill())
         telemetry.stopped()

@@ -1,20 +1,20 @@
 """The worker process that `strongroom serve` starts: python -m app.cli.worker.
 
-Its parent alone calls it, and waits for it; so it loads none of the commands.
+Its parent alone calls it, and tells it its work once it has loaded the program
+(`channel.py`); it loads none of the commands.
 """
 
 import contextlib
 import os
 import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from app import telemetry
-from app.cli import supervisor
+from app.cli import channel, supervisor
 from app.db.file_lock import FileLock
 from app.errors.starting import AlreadyServingError
 from app.settings import Settings
@@ -25,28 +25,19 @@ if TYPE_CHECKING:
 _LET_IN_STEP_S: Final = 0.005
 
 
-def main(words: Sequence[str]) -> int:
-    """Be a worker, as the parent's words say (`supervisor.py`); the exit code."""
-    given = dict(zip(words[::2], words[1::2], strict=True))
-    settings = Settings.model_validate_json(given["--settings"])
-    descriptors = int(given["--fd"]), int(given["--parent-pipe"])
-    return run_worker(settings, *descriptors, int(given["--index"]), _create_app)
+def main() -> int:
+    """Be a worker of `strongroom serve`; the exit code."""
+    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
+
+    return run_worker(create_app)
 
 
-def run_worker(
-    settings: Settings,
-    fd: int,
-    pipe_fd: int,
-    index: int,
-    create_app: Callable[[Settings], "ASGIApp"],
-) -> int:
-    """Answer requests until SIGTERM, SIGINT or the parent's end; for a process of its own.
+def run_worker(create_app: Callable[[Settings], "ASGIApp"]) -> int:
+    """Take the parent's orders and answer requests until SIGTERM, SIGINT or the parent's end.
+
+    For a process of its own.
 
     Args:
-        settings: As the parent has them.
-        fd: The listening socket.
-        pipe_fd: The read end of a pipe into which nobody writes; it ends with the parent.
-        index: The worker's place, from 0; named in its log lines.
         create_app: Wires the application; its lifespan opens and closes the stores.
 
     Returns:
@@ -59,7 +50,11 @@ def run_worker(
 
     from app.web.wire import StrictHttp  # noqa: PLC0415 - likewise
 
-    telemetry.configure(worker=index)
+    orders = channel.receive()
+    if orders is None:
+        return supervisor.EXIT_FINE
+    settings = Settings.model_validate_json(orders.settings)
+    telemetry.configure(worker=orders.place)
     supervisor.confine_process()
     StrictHttp.stall_s = settings.stall_s
     lock = FileLock(settings.workers_lock_file)
@@ -86,9 +81,9 @@ def run_worker(
     # uvicorn raises its signals again after the shutdown; the default would end us there.
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    with socket.socket(fileno=fd) as listener:
+    with orders.listener as listener:
         threading.Thread(
-            target=_end_with_parent, args=(pipe_fd, listener, stop, settings.stop_s), daemon=True
+            target=_end_with_parent, args=(listener, stop, settings.stop_s), daemon=True
         ).start()
         if _let_in(lock, asked):
             server.run(sockets=[listener])
@@ -108,10 +103,8 @@ def _let_in(lock: FileLock, asked: threading.Event) -> bool:
             return True
 
 
-def _end_with_parent(
-    pipe_fd: int, listener: socket.socket, stop: Callable[[], None], stop_s: int
-) -> None:
-    os.read(pipe_fd, 1)
+def _end_with_parent(listener: socket.socket, stop: Callable[[], None], stop_s: int) -> None:
+    channel.wait_for_parents_end()
     # At once, in every orphan: a client that comes now is to meet the next server, not this one.
     with contextlib.suppress(OSError):
         listener.shutdown(socket.SHUT_RDWR)
@@ -120,11 +113,5 @@ def _end_with_parent(
     os._exit(1)  # a thread that hangs must not keep the next server waiting
 
 
-def _create_app(settings: Settings) -> "ASGIApp":
-    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
-
-    return create_app(settings)
-
-
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())

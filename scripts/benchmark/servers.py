@@ -15,7 +15,8 @@ from typing import Any, Final, Self
 
 from typing_extensions import override
 
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 
 PASSWORD: Final = "a password for the benchmark"  # noqa: S105 - of stores that are thrown away
 _FIRST_ERROR: Final = 400

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from app.bridge import start
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 from tests.support.rooms import CHEAP
 from tests.support.service import PASSWORD, LiveService
 

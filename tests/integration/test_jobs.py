@@ -11,7 +11,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from app.settings import PROJECT_FOLDER
+from app.project import PROJECT_FOLDER
 from tests.support.clients import Client, code_of
 from tests.support.people import People, people_on
 

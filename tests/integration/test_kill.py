@@ -12,7 +12,7 @@ import httpx
 import pytest
 from typing_extensions import override
 
-from app.settings import PROJECT_FOLDER
+from app.project import PROJECT_FOLDER
 from tests.support.clients import Client, code_of, first_admin
 from tests.support.matrix import chosen
 from tests.support.operations import (

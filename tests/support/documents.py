@@ -1,12 +1,15 @@
 """The generated parts of the documents, made from the code; run as a program it writes them."""
 
 import ast
+import inspect
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from app.errors.root import StrongroomError
+from app.figures import Figures
 from app.settings import Settings
 from app.web.errors import STATUS
 from app.web.rules import RULES, Rule
@@ -72,12 +75,31 @@ def errors() -> str:
     return "\n".join(rows)
 
 
+def attribute_docstrings(kind: type) -> Mapping[str, str]:
+    """What stands under each attribute in the body of a class.
+
+    The program itself never asks: reading its own source would cost each start a tenth of
+    a second.
+    """
+    (body,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(body, ast.ClassDef)
+    found: dict[str, str] = {}
+    for line, following in itertools.pairwise(body.body):
+        match line, following:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                found[name] = inspect.cleandoc(text).replace("\n", " ")
+            case _:
+                continue
+    return found
+
+
 def settings() -> str:
     """Every setting, its default and what it is."""
     rows = ["| name | default | |", "|---|---|---|"]
+    meanings = {**attribute_docstrings(Figures), **attribute_docstrings(Settings)}
     for name, field in Settings.model_fields.items():
         default = "" if field.default_factory or name == "root" else f"`{field.default}`"
-        rows.append(f"| `{name}` | {default} | {field.description} |")
+        rows.append(f"| `{name}` | {default} | {meanings[name]} |")
     return "\n".join(rows)
 
 

@@ -19,7 +19,8 @@ from weakref import WeakKeyDictionary
 from typing_extensions import override
 
 from app.db.owner.store import OwnerStore
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 from tests.support.forecast import Watcher
 from tests.support.mortal import HOMES, Home, Ledger, Mortal, Outside
 from tests.support.rig import Rig

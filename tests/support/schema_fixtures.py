@@ -26,9 +26,10 @@ from app.owner import tree
 from app.owner.notes import Condition
 from app.owner.paths import SHARED_MEMORY, USER_MEMORY, PathRef
 from app.owner.reports import NewReport
+from app.project import PROJECT_FOLDER
 from app.registry import supervision
 from app.runtime import steps
-from app.settings import PROJECT_FOLDER, Settings
+from app.settings import Settings
 from tests.support.rig import ACTOR, add, enter
 from tests.support.rooms import CALL, CHEAP, open_room
 

@@ -14,17 +14,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from app import telemetry
-from app.bridge import start
-from app.bridge.strongroom import Reach
-from app.cli import supervisor
-from app.cli.worker import run_worker
-from app.errors.starting import StartError
-from app.settings import Settings
-from tests.support.rooms import CHEAP
+from app.cli.channel import WorkerProcess
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
+    from app.bridge.strongroom import Reach
+    from app.settings import Settings
 
 MODULE: Final = "tests.support.serve_cheap"
 EVERYBODY: Final = "everybody"
@@ -40,38 +34,56 @@ def main() -> int:
     """Be the parent, or one of its workers."""
     parser = argparse.ArgumentParser()
     parser.add_argument("part", choices=["serve", "worker"])
-    parser.add_argument("--settings", required=True)
+    parser.add_argument("--settings", default="")
     parser.add_argument("--kill-at", default="")
     parser.add_argument("--descriptors", type=int)
-    parser.add_argument("--fd", type=int)
-    parser.add_argument("--parent-pipe", type=int)
-    parser.add_argument("--index", type=int)
     words = parser.parse_args()
-    settings = Settings.model_validate_json(words.settings)
     if words.descriptors:
         resource.setrlimit(resource.RLIMIT_NOFILE, (words.descriptors, words.descriptors))
     if words.part == "serve":
-        return _serve(settings, words.kill_at)
-    return run_worker(
-        settings, words.fd, words.parent_pipe, words.index, lambda s: _app(s, words.kill_at)
-    )
+        return _serve(words.settings, words.kill_at)
+    return _work(words.kill_at)
 
 
-def _serve(settings: Settings, kill_at: str) -> int:
-    telemetry.configure()
+def _serve(chosen: str, kill_at: str) -> int:
     command = [sys.executable, "-m", MODULE, "worker", "--kill-at", kill_at]
+    first = WorkerProcess(command)
+    from app import telemetry  # noqa: PLC0415 - as in the program: loaded beside the worker
+    from app.bridge import start  # noqa: PLC0415 - as above
+    from app.cli import supervisor  # noqa: PLC0415 - as above
+    from app.errors.starting import StartError  # noqa: PLC0415 - as above
+    from app.settings import Settings  # noqa: PLC0415 - as above
+    from tests.support.rooms import CHEAP  # noqa: PLC0415 - as above
+
+    telemetry.configure()
     try:
         return supervisor.run(
-            settings,
+            Settings.model_validate_json(chosen),
             prepare=lambda s: start.prepare(s, kdf_params=CHEAP, reach=_killer(s, kill_at)),
             worker_command=command,
+            first=first,
         )
     except StartError as error:
         sys.stderr.write(f"{error}\n")
         return supervisor.EXIT_CANNOT
+    finally:
+        first.kill()
 
 
-def _killer(settings: Settings, kill_at: str) -> Reach:
+def _work(kill_at: str) -> int:
+    from app.cli.worker import run_worker  # noqa: PLC0415 - what the parent never needs
+    from app.main import create_app  # noqa: PLC0415 - as above
+    from app.worker.handlers import OWN, Handlers  # noqa: PLC0415 - as above
+    from tests.support.rooms import CHEAP  # noqa: PLC0415 - as above
+    from tests.support.workshop import Workshop  # noqa: PLC0415 - as above
+
+    handlers = Handlers([OWN, Workshop().handlers])
+    return run_worker(
+        lambda s: create_app(s, kdf_params=CHEAP, reach=_killer(s, kill_at), handlers=handlers)
+    )
+
+
+def _killer(settings: "Settings", kill_at: str) -> "Reach":
     """What ends this process at the point that was named."""
     once = kill_file(settings.root)
 
@@ -86,17 +98,6 @@ def _killer(settings: Settings, kill_at: str) -> Reach:
             os.kill(os.getpid(), signal.SIGKILL)
 
     return reach
-
-
-def _app(settings: Settings, kill_at: str) -> "ASGIApp":
-    from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
-    from app.worker.handlers import OWN, Handlers  # noqa: PLC0415 - as above
-    from tests.support.workshop import Workshop  # noqa: PLC0415 - as above
-
-    handlers = Handlers([OWN, Workshop().handlers])
-    return create_app(
-        settings, kdf_params=CHEAP, reach=_killer(settings, kill_at), handlers=handlers
-    )
 
 
 if __name__ == "__main__":

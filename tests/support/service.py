@@ -14,7 +14,8 @@ from typing import Any, Final, Self
 
 import httpx
 
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 from tests.support import measuring
 from tests.support.serve_cheap import EVERYBODY, kill_file
 

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from app.errors.starting import StartError
 from app.ids import UserId
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 
 
 @pytest.fixture(autouse=True)

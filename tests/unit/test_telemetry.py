@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from app.settings import PROJECT_FOLDER
+from app.project import PROJECT_FOLDER
 
 _CANARY = "canary-3f1c"
 

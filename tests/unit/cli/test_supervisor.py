@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 
 from app import cli, telemetry
 from app.cli import supervisor, worker
+from app.cli.channel import WorkerProcess
 from app.db.file_lock import FileLock
 from app.errors.starting import StartError
-from app.settings import PROJECT_FOLDER, Settings
+from app.project import PROJECT_FOLDER
+from app.settings import Settings
 from tests.support import measuring
 
 pytestmark = pytest.mark.timeout(60)
@@ -49,7 +51,6 @@ sys.exit(code)
 _WORKER = """
 import ctypes, json, os, resource, sys, time
 from app.cli.worker import run_worker
-from app.settings import Settings
 
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
@@ -74,10 +75,12 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
-words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-settings = Settings.model_validate_json(words["--settings"])
-fds = int(words["--fd"]), int(words["--parent-pipe"])
-sys.exit(run_worker(settings, *fds, int(words["--index"]), lambda _: app))
+def create_app(given):
+    global settings
+    settings = given
+    return app
+
+sys.exit(run_worker(create_app))
 """
 
 _DEAF = """
@@ -222,10 +225,12 @@ def test_a_dead_worker_is_replaced(start: _Start) -> None:
 def test_only_deaths_at_the_start_are_counted(lived_s: float, code: int, deaths: int) -> None:
     """A worker that died at its work is replaced at once, and earlier deaths are forgotten."""
     command = [sys.executable, "-c", f"raise SystemExit({code})"]
-    process = subprocess.Popen(command)  # noqa: S603 - the test's own program
-    process.wait()
+    process = WorkerProcess(command)
+    while process.poll() is None:
+        time.sleep(0.01)
     now_s = time.monotonic()
-    place = supervisor._Place(0, process, started_s=now_s - lived_s, quick_deaths=2)
+    process.started_s = now_s - lived_s
+    place = supervisor._Place(0, process, quick_deaths=2)
     supervisor._Crew._mourn(place)
     assert place.process is None
     assert place.quick_deaths == deaths
@@ -368,22 +373,6 @@ def test_options_come_before_the_environment(
     assert settings.instance_key == Path("/k")
 
 
-def test_the_worker_takes_what_the_parent_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It reads settings, descriptors and index, and hands its exit code back."""
-    seen: list[object] = []
-
-    def run_worker(*given: object) -> int:
-        seen.extend(given[:-1])
-        return 3
-
-    monkeypatch.setattr(worker, "run_worker", run_worker)
-    settings = Settings(port=9)
-    words = ["--settings", settings.model_dump_json()]
-    words += ["--fd", "5", "--parent-pipe", "6", "--index", "1"]
-    assert worker.main(words) == 3
-    assert seen == [settings, 5, 6, 1]
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -411,7 +400,7 @@ def test_an_unexpected_error_exits_with_3(monkeypatch: pytest.MonkeyPatch) -> No
     seen: list[str] = []
 
     def build() -> Callable[[], None]:
-        def fail() -> None:
+        def fail(**_: object) -> None:
             raise OSError
 
         return fail

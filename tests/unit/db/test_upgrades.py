@@ -19,9 +19,10 @@ from app.db import files, migrations, upgrades
 from app.db.files import Kind
 from app.db.sqlite import Connection, Row
 from app.errors.stores import StoreDamagedError
+from app.project import PROJECT_FOLDER
 from app.registry.accounts import Account
 from app.runtime import steps
-from app.settings import PROJECT_FOLDER, Settings
+from app.settings import Settings
 from tests.support import interrupted, schema_fixtures
 from tests.support.interrupted import CutError
 from tests.support.matrix import chosen
