@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from app.db import disk_tree
 from app.db.disk_tree import (
     NOTHING,
     OWN,
@@ -97,7 +98,7 @@ def _write(descriptor: int, content: bytes) -> str:
     at = os.fstat(descriptor).st_mtime_ns // _MS_NS * _MS_NS + secrets.randbelow(_MS_NS)
     os.utime(descriptor, ns=(at, at))
     os.fsync(descriptor)
-    return _mark(os.fstat(descriptor))
+    return disk_tree.mark_of(os.fstat(descriptor))
 
 
 def gone_name() -> str:
@@ -161,11 +162,7 @@ def _rename(root: int, step: Step) -> bool:
 def mark_of(root: int, key: str) -> str | None:
     """What tells the file or folder at a key from any other; None when nothing stands there."""
     status = status_of(root, key)
-    return None if status is None else _mark(status)
-
-
-def _mark(status: os.stat_result) -> str:
-    return f"{status.st_ino}.{status.st_mtime_ns}"
+    return None if status is None else disk_tree.mark_of(status)
 
 
 def _unlink_tree(folder: int, name: str) -> None:

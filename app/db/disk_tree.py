@@ -37,8 +37,10 @@ class Text(NamedTuple):
 
     content: str
     size_bytes: int
+    digest: int
+    """53 bits of the SHA-256 of its bytes, at least 1."""
     version: int
-    """53 bits of the SHA-256 of its bytes, at least 1: as many as any JSON reader keeps."""
+    """Of its digest and its file's mark, as many bits: as any JSON reader keeps."""
     changed_at: int
     """Unix milliseconds, by the disk."""
 
@@ -51,11 +53,26 @@ class Entry(NamedTuple):
     size_bytes: int
     changed_at: int
     """Unix milliseconds, by the disk."""
+    mark: str
+    """What tells it from any other."""
 
 
-def version_of(content: bytes) -> int:
-    """The version that a text of these bytes has."""
-    digest = hashlib.sha256(content).digest()
+def mark_of(status: os.stat_result) -> str:
+    """What tells a file or folder from any other that stands at its place, before or after."""
+    return f"{status.st_ino}.{status.st_mtime_ns}"
+
+
+def text_of(content: str, mark: str, changed_at: int) -> Text:
+    """A text as it stands in the file of a mark, changed at a time in Unix milliseconds."""
+    raw = content.encode()
+    digest = _shorten(raw)
+    # The same words in another file are another version: no version of a path comes again.
+    version = _shorten(f"{digest}.{mark}".encode())
+    return Text(content, len(raw), digest, version, changed_at)
+
+
+def _shorten(raw: bytes) -> int:
+    digest = hashlib.sha256(raw).digest()
     return int.from_bytes(digest[:8]) >> (64 - _VERSION_BITS) or 1
 
 
@@ -156,7 +173,7 @@ def _text(raw: bytes, status: os.stat_result) -> Text:
         raise NotTextError from None
     if "\0" in content:
         raise NotTextError
-    return Text(content, len(raw), version_of(raw), status.st_mtime_ns // _MS_NS)
+    return text_of(content, mark_of(status), status.st_mtime_ns // _MS_NS)
 
 
 def kind_of(root: int, key: str) -> Literal["file", "folder", "other"] | None:
@@ -226,7 +243,8 @@ def _list_into(found: list[Entry], folder: int, key: str, depth: int, limit: int
             return
         is_dir = stat.S_ISDIR(status.st_mode)
         path = f"{key}/{name}" if key else name
-        found.append(Entry(path, is_dir, status.st_size, status.st_mtime_ns // _MS_NS))
+        changed_at = status.st_mtime_ns // _MS_NS
+        found.append(Entry(path, is_dir, status.st_size, changed_at, mark_of(status)))
         if is_dir and depth > 1:
             # What is exchanged or gone by now is shown as empty.
             with contextlib.suppress(OSError), contextlib.ExitStack() as stack:

@@ -103,7 +103,7 @@ def record(  # noqa: PLR0913 - one row's facts
     author: str,
     *,
     size_bytes: int | None = None,
-    version: int | None = None,
+    content_version: int | None = None,
     pending: str | None = None,
 ) -> None:
     """Put a write on record, and what of it is to be done on the disk once that is committed.
@@ -115,7 +115,7 @@ def record(  # noqa: PLR0913 - one row's facts
         action: What was done.
         author: User id, or `user id/agent id`.
         size_bytes: Of the text that stands there now; None when none does.
-        version: Of that text.
+        content_version: Digest of that text.
         pending: JSON, for whoever settles the folder next; None when nothing is to be done.
     """
     tx.run(
@@ -124,7 +124,7 @@ def record(  # noqa: PLR0913 - one row's facts
         path_digest=_digest(root_id, key),
         action=action,
         size_bytes=size_bytes,
-        content_version=version,
+        content_version=content_version,
         author=author,
         pending=pending,
         now=tx.now_ms,

@@ -92,6 +92,8 @@ class Path:
     """Of whatever ever stood there."""
     kept: dict[int, str] = field(default_factory=dict)
     """Every text that its history must still have."""
+    docs: dict[int, str] = field(default_factory=dict)
+    """Of each of these, the id of the note that stood there."""
 
 
 @dataclass
@@ -145,8 +147,12 @@ class Crowd:
         await self._judge(keys, batch)
 
     async def purge(self, key: str, process: int) -> None:
-        """Have a path forgotten, with every text that stood there."""
+        """Have a path forgotten, with every text that stood there.
+
+        Of a note that stood there and lives nowhere, what it left at other paths goes as well.
+        """
         known = self.known(key)
+        stood = {row.doc_id for row in (await self._read(key))[0]}
         room, caller = self._rooms[process], self._callers[process]
         try:
             await files.delete(room, caller, CALL, self.ref(key), _ANY, purge=True)
@@ -157,6 +163,10 @@ class Crowd:
         assert not rows
         assert note is None
         self.paths[key] = Path(highest=known.highest)
+        gone = stood - {path.docs[path.version] for path in self.paths.values() if path.version}
+        for path in self.paths.values():
+            for version in [at for at, doc_id in path.docs.items() if doc_id in gone]:
+                del path.kept[version], path.docs[version]
 
     async def _try(self, deed: Deed, batch: _Batch) -> None:
         caller = replace(self._callers[deed.process], agent_id=f"agent-{deed.agent}")
@@ -346,7 +356,7 @@ class Crowd:
                 assert known.text is None
                 arrived.append((batch.came[key, version], row.doc_id, row.content))
                 known.text, known.version = row.content, version
-                known.kept[version] = row.content
+                known.kept[version], known.docs[version] = row.content, row.doc_id
             known.highest = version
         assert gone == batch.gone[key], key
 
@@ -372,7 +382,7 @@ class Crowd:
         else:
             assert row.content == text
             assert row.author == one.author
-            known.kept[version] = text
+            known.kept[version], known.docs[version] = text, row.doc_id
         if one.ack.replaced is not None:
             assert one.ack.replaced == known.version
             assert one.ack.replaced in rows, "What was replaced cannot be brought back."

@@ -1,7 +1,7 @@
 """Shared folders and projects: texts in clear on the disk, for whoever is in them.
 
-They have no versions, and search does not know them. A text's version is made of its content,
-so `If-Match` holds also against what was changed beside the service.
+They have no history, and search does not know them. A text's version is made of its content
+and its file, so `If-Match` holds also against what was changed beside the service.
 """
 
 import contextlib

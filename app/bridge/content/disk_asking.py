@@ -1,6 +1,6 @@
 """What agents ask to write in shared folders and projects: looked at first, done when approved.
 
-What stands there is told by its content, of a folder by all that is in it. Approved, the write
+What stands there is told by its version, of a folder by all that is in it. Approved, the write
 is decided in one transaction with the mark that it was done, as every write there is.
 """
 
@@ -136,8 +136,8 @@ def _standing(descriptor: int, key: str, size_max: int) -> str:
 
 def _word_of(entry: Entry) -> str:
     # A folder's own time changes with what the service stages in it.
-    size_and_time = "" if entry.is_dir else f"{entry.size_bytes} {entry.changed_at}"
-    return f"{entry.key}\t{size_and_time}"
+    size_and_mark = "" if entry.is_dir else f"{entry.size_bytes} {entry.mark}"
+    return f"{entry.key}\t{size_and_mark}"
 
 
 def _judge_text(root: int, wanted: Wanted, condition: Condition, size_max: int) -> None:

@@ -241,8 +241,8 @@ class Desk:
             return Written(note_of(self.tx, self.root.id, key, present), created=False)
         self._require_room(size_bytes - (present.size_bytes if present is not None else 0))
         raw = content.encode()
-        new = Text(content, size_bytes, disk_tree.version_of(raw), self.tx.now_ms)
         step = disk_steps.stage(self.descriptor, raw, key)
+        new = disk_tree.text_of(content, step.mark, self.tx.now_ms)
         self._record(key, action, new, step)
         return Written(note_of(self.tx, self.root.id, key, new), created=present is None)
 
@@ -279,6 +279,6 @@ class Desk:
             action,
             self.author,
             size_bytes=None if now is None else now.size_bytes,
-            version=None if now is None else now.version,
+            content_version=None if now is None else now.digest,
             pending=None if step is None else json.dumps(step.as_json()),
         )

@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 def note_of(reader: RegistryReader, root_id: str, key: str, text: Text) -> NoteMetaRow:
     """A text without its content; who wrote it and when, if the service did."""
     last = disk_roots.find_last_write(reader, root_id, key)
-    is_known = last is not None and last.content_version == text.version
+    is_known = last is not None and last.content_version == text.digest
     return NoteMetaRow(
         id=NoteId(""),
         path=key,

@@ -131,7 +131,7 @@ async def _asked(
 ) -> Waiting | None:
     """Refuse a credential that was not made for it, and have an agent's member asked.
 
-    A version here is a digest of the text: whoever learns it can try out what the text is.
+    A version here is made of the text: whoever learns it can try out what the text is.
 
     Returns:
         What waits; None for what is to be done at once.

@@ -68,12 +68,16 @@ def test_a_folder_is_made_only_where_that_is_asked(base: Path) -> None:
 
 
 def test_a_text_is_read_as_it_was_written(root: int) -> None:
-    """With its size and a version that is made of its content."""
+    """With its size, and a version that is made of its content and its file."""
     _put(root, "a/b.md", "één\n")
     text = disk_tree.read(root, "a/b.md", MAX)
     assert (text.content, text.size_bytes) == ("één\n", 6)
-    assert text.version == disk_tree.version_of("één\n".encode())
     assert 1 <= text.version < 1 << 53
+    assert disk_tree.read(root, "a/b.md", MAX) == text
+    _put(root, "a/b.md", "één\n")
+    again = disk_tree.read(root, "a/b.md", MAX)
+    assert again.digest == text.digest
+    assert again.version != text.version
     _put(root, "a/b.md", "")
     assert disk_tree.read(root, "a/b.md", MAX)[:2] == ("", 0)
     assert disk_tree.kind_of(root, "a") == "folder"

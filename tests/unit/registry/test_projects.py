@@ -138,7 +138,7 @@ def test_whatever_removes_it_leaves_word_of_its_folder(
     tx: RegistryTransactor, ana: UserId, plan: Project
 ) -> None:
     """Its owner's erasure too; what was written there is on record no more."""
-    disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, version=7)
+    disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, content_version=7)
     assert disk_roots.list_written(tx) == disk_roots.list_all(tx) == [DiskRoot(plan.id, "projects")]
     assert disk_roots.quota_of(tx, ana) == (None, 3)
     tx.run(sql.BEGIN_STORE_STATE, user_id=ana, store_state="erasing")
@@ -153,14 +153,16 @@ def test_a_write_is_on_record_until_it_is_done(
 ) -> None:
     """By its digest; each write is another, whatever the clock says."""
     for version in (7, 8):
-        disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, version=version)
+        disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, content_version=version)
     before = disk_roots.find_last_write(tx, plan.id, "a.md")
     assert before is not None
     assert (before.content_version, before.author, before.created_at) == (8, ana, tx.now_ms)
     assert before.updated_at == tx.now_ms + 1
     assert disk_roots.list_pending(tx, plan.id) == []
     assert disk_roots.list_pending_roots(tx) == []
-    disk_roots.record(tx, plan.id, "a.md", "put", ana, size_bytes=3, version=9, pending='{"do": 1}')
+    disk_roots.record(
+        tx, plan.id, "a.md", "put", ana, size_bytes=3, content_version=9, pending='{"do": 1}'
+    )
     [pending] = disk_roots.list_pending(tx, plan.id)
     assert pending.pending == '{"do": 1}'
     assert disk_roots.list_pending_roots(tx) == [DiskRoot(plan.id, "projects")]

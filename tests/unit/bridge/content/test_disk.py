@@ -37,7 +37,7 @@ from tests.support.team import ANY, NEW, Team, run_team
 
 
 def test_a_text_is_what_was_written_last(rig: Rig) -> None:
-    """Whoever of those in it asks; with its author, its times and a version of its content."""
+    """Whoever of those in it asks; with its author, its times and a version of its own."""
 
     async def work(team: Team) -> None:
         made = await team.put("shared/TEAM/a/b.md", "one\n", NEW)
@@ -72,6 +72,30 @@ def test_a_text_is_what_was_written_last(rig: Rig) -> None:
         with pytest.raises(VersionConflictError):
             await team.put("shared/team/a/b.md", "x", Condition(frozenset({added.note.version})))
         assert sorted(p.name for p in team.folder.rglob("*")) == ["a", "b.md"]
+
+    run_team(rig, work)
+
+
+def test_no_version_of_a_path_comes_again(rig: Rig) -> None:
+    """A text that comes back is another; so a condition of before holds of nothing since."""
+
+    async def work(team: Team) -> None:
+        path, ref = "shared/team/a.md", clean("shared/team/a.md")
+        seen = [(await team.put(path, text)).note.version for text in ("one", "two") * 8]
+        for _ in range(4):
+            await files.delete(team.room, team.ben, CALL, ref, ANY, recursive=False)
+            seen.append((await team.put(path, "one")).note.version)
+        now = await files.get(team.room, team.ana, CALL, ref)
+        assert now.version == seen[-1]
+        assert len(set(seen)) == len(seen)
+        with pytest.raises(VersionConflictError):
+            await team.put(path, "three", Condition(match=frozenset(seen[:-1])))
+        # In another inode, as after a backup was brought back: its author is known all the same.
+        (team.folder / "copy").write_text("one")
+        (team.folder / "copy").rename(team.folder / "a.md")
+        back = await files.get(team.room, team.ana, CALL, ref)
+        assert (back.content, back.author) == ("one", team.ben.user_id)
+        assert back.version not in seen
 
     run_team(rig, work)
 
