@@ -18,11 +18,11 @@ MAX_CHARACTERS: Final = 4096
 MAX_TERMS: Final = 32
 """Different terms of a query that are used."""
 
-MAX_TOKENS: Final = 64
+MAX_TOKENS: Final = 32
 """Tokens that are used, over all terms.
 
 A phrase costs its tokens times their places in a note, in one step that nothing interrupts:
-on 4 MiB of one word 32 tokens take 0.2 s, 800 take 7.5 s and 600 MiB.
+on 4 MiB of one word, ranked, 32 tokens take 3 s on a slow core, 64 take 7.
 """
 
 MIN_PREFIX_CHARACTERS: Final = 3
@@ -53,7 +53,7 @@ def build_match(q: str) -> str | None:
 
     Args:
         q: What was typed, any text whatever; the first 4,096 characters, 32 different terms
-            and 64 tokens count.
+            and 32 tokens count.
 
     Returns:
         The expression, for an index of texts made by `fts_text`; None when nothing
@@ -79,7 +79,7 @@ def terms(q: str) -> list[str]:
         q: What was typed, as for `build_match`.
 
     Returns:
-        Different words folded by `fold`, at most 64, in the order typed; a run of CJK is one.
+        Different words folded by `fold`, at most 32, in the order typed; a run of CJK is one.
     """
     words = (word for term in _split(q) for word in WORD.findall(fold(split_cjk(term.text))))
     return list(islice(dict.fromkeys(words), MAX_TOKENS))
