@@ -4,24 +4,19 @@ The first part of the settings, read as they are (`settings.py`).
 """
 
 import ipaddress
-from typing import Annotated
 
-from pydantic import Field, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-ENV_PREFIX = "STRONGROOM_"
-"""What the name of every variable begins with."""
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 
 
-class Figures(BaseSettings):
+class Figures(BaseModel):
     """How much, how often, how long; frozen, complete and valid once it exists."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX,
-        env_ignore_empty=True,
+    model_config = ConfigDict(
+        defer_build=True,  # this part is never built by itself
         extra="forbid",
         frozen=True,
         hide_input_in_errors=True,
@@ -51,7 +46,7 @@ class Figures(BaseSettings):
     job_wait_s: int = Field(default=30, ge=0)
     """Seconds that a program may wait for a job to claim."""
 
-    webhook_networks: Annotated[tuple[str, ...], NoDecode] = ()
+    webhook_networks: tuple[str, ...] = ()
     """Private networks that webhooks may reach, in clear too; else only what is public, by TLS."""
     webhooks_max: int = Field(default=50, ge=1)
     """Webhooks that a member may have in each home."""
@@ -75,7 +70,7 @@ class Figures(BaseSettings):
     """Seconds that one try of a delivery may take in all."""
     delivery_lease_s: float = Field(default=60.0, gt=0)
     """Seconds after which a try whose process died is made again; longer than a try can be."""
-    delivery_retries_s: Annotated[tuple[float, ...], NoDecode] = (
+    delivery_retries_s: tuple[float, ...] = (
         5, 30, 120, 600, 3_600, 21_600, 86_400,
     )  # fmt: skip
     """Seconds between a delivery's tries; after the last of them it is dead."""
@@ -87,7 +82,7 @@ class Figures(BaseSettings):
     """Days that a dead delivery is kept."""
     breaker_failures: int = Field(default=5, ge=1)
     """Failures of a connection in a row after which its breaker opens."""
-    breaker_pauses_s: Annotated[tuple[float, ...], NoDecode] = (30, 120, 600, 1_800)
+    breaker_pauses_s: tuple[float, ...] = (30, 120, 600, 1_800)
     """Seconds before each probe of an open breaker; the last one for every further."""
     breaker_alert_s: float = Field(default=3_600, gt=0)
     """Seconds after which a breaker that is still open is told, once."""

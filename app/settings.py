@@ -7,17 +7,18 @@ secret, so a parent may hand all of them to its workers as they are.
 
 import os
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_settings import NoDecode
 
 from app.errors.starting import StartError
-from app.figures import ENV_PREFIX, GIB, KIB, MIB, Figures, networks_of, split_list
+from app.figures import GIB, KIB, MIB, Figures, networks_of, split_list
 from app.ids import UserId
 from app.project import PROJECT_FOLDER
 
+ENV_PREFIX: Final = "STRONGROOM_"
+"""What the name of every variable begins with."""
 WORKERS_MAX = 64
 PORT_MAX = 65_535
 
@@ -46,7 +47,7 @@ class Settings(Figures):
     """File of the instance key; a systemd credential if there is one, else in the root."""
     public_url: str | None = None
     """Origin that clients see; None when they come straight to `host` and `port`."""
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    trusted_proxies: tuple[str, ...] = ()
     """Networks whose forwarding headers count; none, for anyone can write such a header."""
 
     note_bytes_max: int = Field(default=4 * MIB, ge=1)
@@ -285,8 +286,17 @@ class Settings(Figures):
         Raises:
             StartError: A value cannot be taken; names each such field, never its value.
         """
+        # Only who reads the environment waits for that library; a worker is told everything.
+        from pydantic_settings import BaseSettings, SettingsConfigDict  # noqa: PLC0415
+
+        class Read(BaseSettings, Settings):
+            model_config = SettingsConfigDict(  # type: ignore[mutable-override] # it adds keys
+                env_prefix=ENV_PREFIX, env_ignore_empty=True, enable_decoding=False
+            )
+
         try:
-            return cls.model_validate({k: v for k, v in chosen.items() if v is not None})
+            read = Read.model_validate({k: v for k, v in chosen.items() if v is not None})
+            return cls.model_validate(dict(read))
         except ValidationError as error:
             faults = (f"{_name(fault['loc'])}: {fault['msg']}." for fault in error.errors())
             raise StartError(" ".join(faults)) from None

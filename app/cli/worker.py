@@ -5,6 +5,7 @@ Its parent alone calls it, and tells it its work once it has loaded the program
 """
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -27,6 +28,7 @@ _LET_IN_STEP_S: Final = 0.005
 
 def main() -> int:
     """Be a worker of `strongroom serve`; the exit code."""
+    gc.disable()  # a tenth of the loading would be looking for garbage that is none
     from app.main import create_app  # noqa: PLC0415 - FastAPI, which the parent never needs
 
     return run_worker(create_app)
@@ -53,6 +55,8 @@ def run_worker(create_app: Callable[[Settings], "ASGIApp"]) -> int:
     orders = channel.receive()
     if orders is None:
         return supervisor.EXIT_FINE
+    gc.freeze()  # what was loaded stays: no collection ever looks at it again
+    gc.enable()
     settings = Settings.model_validate_json(orders.settings)
     telemetry.configure(worker=orders.place)
     supervisor.confine_process()

@@ -7,6 +7,7 @@ beside the root names the one point at which a worker ends itself, once.
 """
 
 import argparse
+import gc
 import os
 import resource
 import signal
@@ -71,6 +72,7 @@ def _serve(chosen: str, kill_at: str) -> int:
 
 
 def _work(kill_at: str) -> int:
+    gc.disable()  # as in the program's own worker
     from app.cli.worker import run_worker  # noqa: PLC0415 - what the parent never needs
     from app.main import create_app  # noqa: PLC0415 - as above
     from app.worker.handlers import OWN, Handlers  # noqa: PLC0415 - as above
