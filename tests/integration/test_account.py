@@ -243,10 +243,12 @@ def test_recovery_ends_everything_but_the_data(ana: Client) -> None:
 def test_a_rotation_keeps_the_calling_session(ana: Client) -> None:
     """And names what it ended; the password stays the same."""
     other = _again(ana)
-    token, _ = _mint(ana, "memory:read")
+    token, minted = _mint(ana, "memory:read")
     done = ana.call("POST", "/api/me/rotate", json={"password": ana.password})
     assert done.status_code == 200, done.text
     assert done.json()["dropped"] == {"session": 1, "token": 1, "recovery": 1}
+    ended = {way["kind"]: way for way in done.json()["ended"]}
+    assert ended["token"] == {"kind": "token", "id": minted["id"], "label": minted["label"]}
     assert done.json()["recovery_code"]
     for each in (other, token):
         assert _status(each.get(_NOTE)) == _GONE

@@ -5,9 +5,9 @@ before the file is exchanged. After a crash the salt of the file in place tells 
 key opens it, and the pending wraps are adopted or dropped; no secret is needed.
 """
 
-from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.bridge import layout, migration
 from app.bridge.accounts import passwords
@@ -32,12 +32,13 @@ from app.errors.stores import StoreBusyError, StoreDamagedError
 from app.ids import DekId, SlotId, UserId, new_uuid7
 from app.owner import access, identity
 from app.registry import accounts, sessions
-from app.registry.sessions import NewSlot
+from app.registry.sessions import Kind, NewSlot
 from app.runtime import steps
 from app.runtime.steps import Outcome, Run
 
 ACTION: Final = "rotate"
 SHAPE: Final = ("copy", "exchange", "switch")
+_KINDS: Final[Mapping[Kind, str]] = {"browser": "session", "token": "token"}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,13 +55,23 @@ class Rotation:
     """Whether somebody else still knows the password."""
 
 
+class WayIn(NamedTuple):
+    """A way to a member's store that ended."""
+
+    kind: str
+    """`session`, `token` or `recovery`."""
+    id: str
+    """Of the session or token; of a recovery code its slot's."""
+    label: str
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Rotated:
     """What a change of key leaves: the new code, shown once, and what ended."""
 
     recovery_code: str
-    dropped: dict[str, int]
-    """How many ways in of each kind ended: `session`, `token`, `recovery`."""
+    ended: tuple[WayIn, ...]
+    """Every other way in there was."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,10 +115,10 @@ async def rotate(room: Strongroom, wanted: Rotation, call: Call, actor: Actor) -
             hold.must_finish = True
             room.reach("rotate.begun")
             await _prepare(room, wanted, plan, call, actor)
-            dropped = await _exchange(room, account.id, plan, actor)
+            ended = await _exchange(room, account.id, plan, actor)
     await room.stores.registry.checkpoint()
     room.reach("rotate.done")
-    return Rotated(plan.recovery_code, dropped)
+    return Rotated(plan.recovery_code, ended)
 
 
 async def _plan(room: Strongroom, wanted: Rotation, new_dek: Key, call: Call) -> _Plan:
@@ -196,23 +207,25 @@ def _record_pending(tx: RegistryTransactor, wanted: Rotation, plan: _Plan, salt:
     steps.sent(tx, plan.run, "exchange", plan.dek_id)
 
 
-async def _exchange(room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor) -> dict[str, int]:
+async def _exchange(
+    room: Strongroom, user_id: UserId, plan: _Plan, actor: Actor
+) -> tuple[WayIn, ...]:
     """The point of no return, and what follows from it."""
     path = room.settings.user_file(user_id)
     await room.stores.on_thread(lambda: files.replace_with_new(path))
     room.reach("rotate.exchanged")
     # Before the record ends, so that no copy under the old key outlives the change.
     await room.stores.on_thread(lambda: files.remove_snapshots(path))
-    dropped = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.run), actor)
+    ended = await room.stores.registry.write(lambda tx: adopt(tx, user_id, plan.run), actor)
     room.reach("rotate.switched")
-    return dropped
+    return ended
 
 
-def adopt(tx: RegistryTransactor, user_id: UserId, run: Run) -> dict[str, int]:
+def adopt(tx: RegistryTransactor, user_id: UserId, run: Run) -> tuple[WayIn, ...]:
     """The new file stands: its key is the member's, and every other way in ends.
 
     Returns:
-        How many ways in of each kind ended.
+        The ways in that ended.
 
     Raises:
         StoreBusyError: There is no change of key to adopt; nothing was changed.
@@ -224,15 +237,16 @@ def adopt(tx: RegistryTransactor, user_id: UserId, run: Run) -> dict[str, int]:
     if not adopted:
         raise StoreBusyError
     kept = _adopt_slots(tx, user_id)
-    ended = Counter[str](
-        session=sessions.revoke_others(tx, user_id, "browser", kept),
-        token=sessions.revoke_others(tx, user_id, "token", kept),
-    )
+    ended: list[WayIn] = []
+    for kind in _KINDS:
+        live = sessions.list_of_kind(tx, user_id, kind)
+        ended += [WayIn(_KINDS[kind], row.id, row.label) for row in live if row.id != kept]
+        sessions.revoke_others(tx, user_id, kind, kept)
     dek_id = accounts.get(tx, user_id).dek_id
-    gone = tx.run(sql.REMOVE_SLOTS_OF_OLD_KEY, user_id=user_id, dek_id=dek_id)
-    ended["recovery"] = sum(slot.kind == "recovery" for slot in gone)
+    slots = tx.run(sql.REMOVE_SLOTS_OF_OLD_KEY, user_id=user_id, dek_id=dek_id)
+    ended += [WayIn(slot.kind, slot.value, slot.label) for slot in slots if slot.kind == "recovery"]
     steps.finish(tx, run, "done")
-    return dict(+ended)
+    return tuple(ended)
 
 
 def _adopt_slots(tx: RegistryTransactor, user_id: UserId) -> str:

@@ -160,6 +160,7 @@ class DroppedSlotRow(NamedTuple):
     """A slot that was destroyed."""
 
     value: SlotId
+    label: str
     kind: str
 
 

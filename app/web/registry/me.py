@@ -1,6 +1,7 @@
 """The caller's own account: `/api/me`, `/api/tokens`."""
 
 import json
+from collections import Counter
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Response
@@ -121,9 +122,13 @@ async def renew_recovery_code(body: ConfirmedBody, ask: AskDep) -> dict[str, Any
 
 @router.post("/api/me/rotate")
 async def rotate(body: ConfirmedBody, ask: AskDep) -> dict[str, Any]:
-    """A new key for one's own store; every other way in ends."""
+    """A new key for one's own store; every other way in ends, and is named."""
     done = await credentials.rotate(ask.room, ask.caller, body.password, ask.call)
-    return {"recovery_code": done.recovery_code, "dropped": done.dropped}
+    return {
+        "recovery_code": done.recovery_code,
+        "dropped": Counter(way.kind for way in done.ended),
+        "ended": [way._asdict() for way in done.ended],
+    }
 
 
 @router.post("/api/me/lock", status_code=204)

@@ -27,7 +27,8 @@ DELETE FROM key_slots WHERE user_id = :user_id AND kind = :kind RETURNING id AS 
 
 -- name: remove_slots_of_old_key
 -- Destroys every slot of another data key than this.
-DELETE FROM key_slots WHERE user_id = :user_id AND dek_id <> :dek_id RETURNING id AS value, kind;
+DELETE FROM key_slots WHERE user_id = :user_id AND dek_id <> :dek_id
+RETURNING id AS value, label, kind;
 
 -- name: remove_pending_slots
 -- Destroys what a change of key that did not happen had prepared.

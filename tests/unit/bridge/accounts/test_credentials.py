@@ -172,7 +172,11 @@ def test_a_rotation_keeps_the_calling_session_alone(rig: Rig) -> None:
         tokens = [await _mint(room, caller, *_WHOLE), await _mint(room, caller, "account")]
         await write_note(room, caller)
         done = await credentials.rotate(room, caller, PASSWORD, CALL)
-        assert done.dropped == {"session": 1, "token": 2, "recovery": 1}
+        ended = sorted((way.kind, way.label) for way in done.ended)
+        assert ended[0] == ("recovery", "")
+        assert ended[1] == ("session", "")
+        assert [kind for kind, _ in ended] == ["recovery", "session", "token", "token"]
+        assert "phone" not in {label for _, label in ended}
         for each in (other, *tokens):
             assert not await _is_live(room, each)
         caller = await _refresh(room, caller)
