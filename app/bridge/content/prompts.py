@@ -15,9 +15,10 @@ from app.errors.inputs import InvalidInputError, PayloadTooLargeError
 from app.owner.paths import PROJECTS, SHARED
 from app.registry import accounts, projects, shared_folders
 
-PLACEHOLDER: Final = re.compile(r"<!--[ \t]{0,16}([A-Za-z_][A-Za-z0-9_]{0,63})[ \t]{0,16}-->")
+KEY: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,62}[A-Za-z0-9_])?")
+"""A word such as `USER_PROFILE` or `team-name`; no dash ends it, for that ends the comment."""
+PLACEHOLDER: Final = re.compile(rf"<!--[ \t]{{0,16}}({KEY.pattern})[ \t]{{0,16}}-->")
 """One word in a comment of Markdown; a comment of several words is a comment."""
-KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _NONE: Final = "none"
 
 Known = Callable[[RegistryReader, Caller, Millis], str]

@@ -129,7 +129,7 @@ def test_a_credential_is_told_no_profile_that_it_was_not_made_for(rig: Rig) -> N
         template = "<!-- USER_PROFILE --> <!-- USER_PROFILE --> <!-- NONE -->"
         rendered = await prompts.render(room, caller, template, {})
         assert rendered == Rendered(template, ["NONE"], ["USER_PROFILE"])
-        for key in ("USER_PROFILE", "two words", "", "1st"):
+        for key in ("USER_PROFILE", "two words", "", "-st", "st-"):
             with pytest.raises(InvalidInputError):
                 await prompts.render(room, caller, template, {key: "mine"})
 
@@ -142,7 +142,12 @@ def test_a_credential_is_told_no_profile_that_it_was_not_made_for(rig: Rig) -> N
         ("<!-- A -->", "a<!-- B -->", []),
         ("<!--A--><!--\tB\t-->", "a<!-- B -->b", []),
         ("<!-- A B --> <!-- C --> <!-- c --> <!-- C -->", None, ["C", "c"]),
-        ("<!-- a-b --><!---A--><!-- A --", None, []),
+        ("<!-- a-b --><!---A--><!-- A --", None, ["a-b"]),
+        (
+            "<!--team-name--><!-- 2.x --><!-- x- --><!-- -x --><!-- x--->",
+            None,
+            ["team-name", "2.x"],
+        ),
         ("", "", []),
     ],
 )
