@@ -8,6 +8,12 @@ class InvalidInputError(StrongroomError):
 
     code = "invalid_input"
 
+    def __init__(self, *, field: str | None = None) -> None:
+        """Say which; the name the program has for it, never one that was sent."""
+        super().__init__()
+        self.field = field
+        """None where it is no field of the request, or not one alone."""
+
 
 class InvalidPathError(InvalidInputError):
     """The path cannot name a note: see the rules for names, length and depth."""

@@ -80,7 +80,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
             what another replaces.
     """
     if len(edits) > MAX_EDITS:
-        raise InvalidInputError
+        raise InvalidInputError(field="edits")
     offsets = _line_offsets(text, _lines_named(edits, count_lines(text)))
     splices = sorted(
         (_place(text, edit, offsets) for edit in edits),
@@ -112,11 +112,11 @@ def _lines_named(edits: Sequence[Edit], total: int) -> set[int]:
         match edit:
             case InsertLines(before_line=line):
                 if not 1 <= line <= total + 1:
-                    raise InvalidInputError
+                    raise InvalidInputError(field="edits")
                 named.add(line)
             case ReplaceLines(first=first, last=last):
                 if not 1 <= first <= last <= total:
-                    raise InvalidInputError
+                    raise InvalidInputError(field="edits")
                 named.update((first, last + 1))
             case ReplaceText():
                 continue
@@ -149,7 +149,7 @@ def _place(text: str, edit: Edit, offsets: dict[int, int]) -> _Splice:
 
 def _find_once(text: str, old: str) -> int:
     if not old:
-        raise InvalidInputError
+        raise InvalidInputError(field="edits")
     start = text.find(old)
     if start < 0:
         raise NoMatchError

@@ -99,7 +99,7 @@ def list_files(reader: OwnerReader, key: str, depth: int) -> list[EntryRow]:
         NotFoundError: No such folder; the root always exists.
     """
     if depth < 1:
-        raise InvalidInputError
+        raise InvalidInputError(field="depth")
     if not is_folder(reader, key):
         raise NotFoundError
     entries: dict[str, EntryRow] = {}

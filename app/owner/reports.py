@@ -147,9 +147,9 @@ def add_report(tx: OwnerTransactor, new: NewReport, producer_user_id: UserId) ->
             begins, a text that cannot be stored, or a counter that is no finite number.
     """
     if new.audience == "supervisors" and new.subject_user_id is None:
-        raise InvalidInputError
+        raise InvalidInputError(field="subject_user_id")
     if new.period_start and new.period_end and new.period_end < new.period_start:
-        raise InvalidInputError
+        raise InvalidInputError(field="period_end")
     for text in (new.kind, new.title, new.body, new.produced_by, new.summary, new.run_id):
         measure(text or "")
     [report] = tx.run(
@@ -265,4 +265,4 @@ def _json(counters: Mapping[str, int | float]) -> str:
     try:
         return json.dumps(dict(counters), allow_nan=False)
     except ValueError as error:
-        raise InvalidInputError from error
+        raise InvalidInputError(field="counters") from error

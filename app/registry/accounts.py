@@ -136,7 +136,7 @@ def require_role(reader: RegistryReader, role_id: str) -> None:
         InvalidInputError: No such role.
     """
     if reader.one(sql.FIND_ROLE, role_id=role_id) is None:
-        raise InvalidInputError
+        raise InvalidInputError(field="role_id")
 
 
 def take_lock_number(tx: RegistryTransactor) -> int:
@@ -241,9 +241,9 @@ def require_past_date(text: str | None, now_ms: Millis) -> None:
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as error:
-        raise InvalidInputError from error
+        raise InvalidInputError(field="birthdate") from error
     if day.date().isoformat() != text or day.timestamp() * 1000 > now_ms:
-        raise InvalidInputError
+        raise InvalidInputError(field="birthdate")
 
 
 def require_other_administrator(reader: RegistryReader, account: AccountRow) -> None:

@@ -203,6 +203,6 @@ def _columns(new: NewRule) -> dict[str, str | int | None]:
 def _require_sound(tx: RegistryTransactor, new: NewRule) -> None:
     # A name of tools that does not exist would be a rule that never fits.
     if new.tool_pattern.startswith("@") and new.tool_pattern not in GROUPS:
-        raise InvalidInputError
+        raise InvalidInputError(field="tool_pattern")
     if new.group_id is not None and tx.one(sql.FIND_PERMISSION_GROUP, id=new.group_id) is None:
-        raise InvalidInputError
+        raise InvalidInputError(field="group_id")

@@ -147,7 +147,7 @@ def set_value(tx: RegistryTransactor, name: str, value: Value, operator: str) ->
     """
     flag = require_declared(name)
     if not _fits(value, flag) or (isinstance(value, str) and len(value) > _TEXT_MAX):
-        raise InvalidInputError
+        raise InvalidInputError(field="value")
     before = tx.one(sql.FIND_FLAG, name=name)
     after = json.dumps(value)
     if tx.run(sql.SET_FLAG, name=name, value=after, now=tx.now_ms):

@@ -102,7 +102,7 @@ def remove_through(tx: RuntimeTransactor, through_seq: int) -> int:
     """
     counted = tx.run(sql.ADD_AUDIT_CHECKPOINT, through=through_seq, now=tx.now_ms)
     if not counted:
-        raise InvalidInputError
+        raise InvalidInputError(field="through_seq")
     tx.run(sql.REMOVE_AUDIT_THROUGH, through=through_seq)
     return counted[0].value
 

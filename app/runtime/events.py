@@ -82,7 +82,7 @@ def parse_cursor(text: str) -> Cursor:
     """
     found = _CURSOR.fullmatch(text)
     if found is None:
-        raise InvalidInputError
+        raise InvalidInputError(field="after")
     return Cursor(found[1], int(found[2]))
 
 
@@ -96,7 +96,7 @@ def parse_types(texts: Sequence[str]) -> Types:
         InvalidInputError: One of them is no such name.
     """
     if not all(_TYPE.fullmatch(text) for text in texts):
-        raise InvalidInputError
+        raise InvalidInputError(field="types")
     wide = {text for text in texts if text.endswith(".*")}
     return Types(
         names=frozenset(texts) - wide, entities=frozenset(text.removesuffix(".*") for text in wide)

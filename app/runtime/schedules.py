@@ -277,7 +277,7 @@ def prune(tx: RuntimeTransactor, before: Millis, limit: int) -> int:
 def _require(reader: RuntimeReader, new: Definition) -> None:
     require_timing(new.timing, reader.now_ms)
     if not new.kind or (new.is_outside and new.kind.startswith(jobs.PREFIX)):
-        raise InvalidInputError
+        raise InvalidInputError(field="kind")
 
 
 def _columns(new: Definition) -> dict[str, str | int | None]:

@@ -52,10 +52,10 @@ def require_types(event_types: Sequence[str]) -> None:
         InvalidInputError: One of them does, there is none, or there are too many.
     """
     if not 0 < len(event_types) <= TYPES_MAX:
-        raise InvalidInputError
+        raise InvalidInputError(field="event_types")
     for each in event_types:
         if len(each) > TYPE_CHARS_MAX or not _PATTERN.fullmatch(each):
-            raise InvalidInputError
+            raise InvalidInputError(field="event_types")
 
 
 def connection_of(target: Target | Subscriber) -> str:

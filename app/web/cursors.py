@@ -23,22 +23,22 @@ def _decode(text: str, parts: int) -> list[str]:
     try:
         found = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().split("\n")
     except ValueError:
-        raise InvalidInputError from None
+        raise InvalidInputError(field="cursor") from None
     # The decoder passes over what it does not know: only a cursor's one spelling counts.
     if len(found) != parts or encode(*found) != text:
-        raise InvalidInputError
+        raise InvalidInputError(field="cursor")
     return found
 
 
 def _number(text: str) -> int:
     if not _NUMBER.fullmatch(text):
-        raise InvalidInputError
+        raise InvalidInputError(field="cursor")
     return int(text)
 
 
 def _id(text: str) -> str:
     if not is_uuid(text):
-        raise InvalidInputError
+        raise InvalidInputError(field="cursor")
     return text
 
 

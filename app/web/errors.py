@@ -19,7 +19,7 @@ from app.errors.conflicts import (
     ManyMatchesError,
     VersionConflictError,
 )
-from app.errors.inputs import RangeNotSatisfiableError
+from app.errors.inputs import InvalidInputError, RangeNotSatisfiableError
 from app.errors.root import StrongroomError
 from app.errors.stores import QuotaExceededError
 from app.web.rules import methods_of
@@ -175,11 +175,13 @@ def problem(
     )
 
 
-def response_to(error: StrongroomError, request_id: str) -> Response:
-    """The problem that an error of the program is to a client."""
+def response_to(
+    error: StrongroomError, request_id: str, fields: Sequence[dict[str, Any]] = ()
+) -> Response:
+    """The problem that an error of the program is to a client; `fields` says where it lies."""
     status = STATUS.get(error.code, 500)
     headers = _headers_of(error)
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"errors": fields} if fields else {}
     if isinstance(error, VersionConflictError | AlreadyExistsError):
         more["current_version"] = error.current_version
         if error.current_version is not None:
@@ -235,6 +237,15 @@ def field_errors(errors: Sequence[Any]) -> list[dict[str, Any]]:
     ]
 
 
+def _fields_of(request: Request, error: StrongroomError) -> list[dict[str, Any]]:
+    """The field that an operation could not take, in the form of `field_errors`."""
+    if not isinstance(error, InvalidInputError) or error.field is None:
+        return []
+    is_json = request.headers.get("content-type", "").startswith("application/json")
+    location = ["body" if is_json else "query", error.field]
+    return [{"location": location, "kind": error.code, "message": error.sentence}]
+
+
 _MESSAGES: Final[Mapping[str, str]] = {
     "missing": "This is required.",
     "extra_forbidden": "There is no such field here, or it is there twice.",
@@ -276,7 +287,7 @@ def _route_of(request: Request) -> str:
 
 
 async def _on_strongroom(request: Request, error: StrongroomError) -> Response:
-    answer = response_to(error, request_id_of(request))
+    answer = response_to(error, request_id_of(request), _fields_of(request, error))
     if answer.status_code >= 500:  # noqa: PLR2004 - the server's own faults
         telemetry.request_failed(_route_of(request), error.code, request_id_of(request))
     return answer

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.clients import Client, add_member, code_of
 from tests.support.people import People, people_on
+from tests.support.problems import require_problem
 from tests.support.service import PASSWORD
 
 OTHER: Final = "another fine password"
@@ -121,6 +122,23 @@ def test_a_token_does_what_its_scopes_say(ana: Client) -> None:
     assert ana.call("DELETE", f"/api/tokens/{made['id']}").status_code == 204
     for _ in range(4):
         assert _status(token.get(_NOTE)) == _GONE
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "location"),
+    [
+        ("POST", "/api/tokens", {"json": {"label": "x", "scopes": ["x"]}}, ["body", "scopes"]),
+        ("GET", "/api/events", {"params": {"after": "x"}}, ["query", "after"]),
+        ("GET", "/api/reports", {"params": {"cursor": "x"}}, ["query", "cursor"]),
+        ("POST", "/api/jobs/claim", {"json": {"kinds": ["a"], "wait_s": 60}}, ["body", "wait_s"]),
+    ],
+)
+def test_what_an_operation_cannot_take_is_named(
+    ana: Client, method: str, path: str, sent: dict[str, Any], location: list[str]
+) -> None:
+    """As what no field can be is: where it lies, in the program's own words."""
+    found = require_problem(ana.call(method, path, **sent), 422, "invalid_input")
+    assert [each["location"] for each in found["errors"]] == [location]
 
 
 def test_a_token_without_the_store_cannot_read_it(ana: Client) -> None:

@@ -127,7 +127,7 @@ def _end_of(room: Strongroom, new: NewToken, now: Millis) -> Millis:
     """When the token ends, if it can be made at all."""
     ends_at = new.expires_at or Millis(now + room.settings.token_days * _DAY_MS)
     if not now < ends_at <= now + room.settings.token_days_max * _DAY_MS:
-        raise InvalidInputError
+        raise InvalidInputError(field="expires_at")
     if not new.scopes or not set(new.scopes) <= set(SCOPES):
-        raise InvalidInputError
+        raise InvalidInputError(field="scopes")
     return ends_at

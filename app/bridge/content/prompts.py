@@ -55,7 +55,7 @@ async def render(
         PayloadTooLargeError: It would be longer than `prompt_bytes_max`.
     """
     if any(not KEY.fullmatch(key) or key in KNOWN for key in values):
-        raise InvalidInputError
+        raise InvalidInputError(field="values")
     wanted = {match[1] for match in PLACEHOLDER.finditer(template)} & KNOWN.keys()
     withheld = {key for key in wanted if not caller.has_scope(KNOWN[key][0])}
     now = room.clock()

@@ -63,11 +63,11 @@ async def _require_publisher(room: Strongroom, caller: Caller, new: NewReport) -
     subject = new.subject_user_id
     if subject is None:
         if new.audience == "supervisors":
-            raise InvalidInputError
+            raise InvalidInputError(field="subject_user_id")
         return
     found = await registry.one(sql.FIND_ACCOUNT, user_id=subject)
     if found is None:
-        raise InvalidInputError
+        raise InvalidInputError(field="subject_user_id")
 
 
 def require_may_change(caller: Caller, home: Home) -> None:

@@ -103,7 +103,7 @@ class Asking:
         if version is None:
             return self.condition
         if self.condition != Condition():
-            raise InvalidInputError
+            raise InvalidInputError(field="version")
         return replace(self.condition, match=frozenset({version}))
 
 

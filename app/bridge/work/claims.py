@@ -106,7 +106,7 @@ async def claim(  # noqa: PLR0913, PLR0917 - who, where, which, and for how long
         InvalidInputError: That is too long.
     """
     if wait_s > room.settings.job_wait_s:
-        raise InvalidInputError
+        raise InvalidInputError(field="wait_s")
     until = asyncio.get_running_loop().time() + wait_s
     search = _Search(room, caller, call, home, kinds, until, waiting)
     found = await _found(search)

@@ -144,7 +144,7 @@ async def add(
         QuotaExceededError: The home has no room for it.
     """
     if new.kind.startswith(jobs.PREFIX):
-        raise InvalidInputError
+        raise InvalidInputError(field="kind")
     _require_size(room, new.payload)
 
     def enqueue(tx: OwnerTransactor) -> tuple[Job, bool]:

@@ -132,7 +132,7 @@ def _placed(what: PutQuery | PlaceBody | ListQuery | ListBody) -> tuple[Home, st
     ref = paths.clean(what.path)
     home: Home = "group" if ref.root == SHARED_MEMORY else "own"
     if what.report is not None or what.home not in {None, home} or ref.is_on_disk:
-        raise InvalidInputError
+        raise InvalidInputError(field="path")
     return home, ref.key
 
 

@@ -224,7 +224,7 @@ async def list_sessions(ask: AskDep) -> dict[str, Any]:
 async def end_others(query: Annotated[OthersQuery, FromQuery()], ask: AskDep) -> Response:
     """End every session but this one."""
     if not query.others:
-        raise InvalidInputError
+        raise InvalidInputError(field="others")
     return await ask.once(
         lambda call: revocation.revoke_others(ask.room, ask.caller, call), no_content
     )

@@ -107,7 +107,7 @@ async def list_events(query: Annotated[PagedFeedQuery, FromQuery()], ask: AskDep
         InvalidInputError: More than a page can have.
     """
     if query.limit > ask.room.settings.event_page_max:
-        raise InvalidInputError
+        raise InvalidInputError(field="limit")
     found = await bridge.read_page(
         ask.room,
         ask.caller,
