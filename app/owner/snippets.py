@@ -18,6 +18,7 @@ _ELLIPSIS = "…"
 _CJK_START = re.compile(CJK)
 _IN_WORD = re.compile(r"[^\W_]")
 _WORD_END = re.compile(r"[\W_]")
+_SPACE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +66,34 @@ def _first_place(content: str, terms: list[str]) -> int:
     for size in (_NEAR, MAX_SEARCHED):
         searched = content[:size]
         folded = fold(searched)
-        places = [place for term in terms if (place := _place(folded, term)) >= 0]
-        if places:
-            return _unfolded_place(searched, min(places))
+        place = _first_of(folded, terms)
+        if place is not None:
+            return _unfolded_place(searched, place)
         if len(content) <= size:
             break
     return 0
 
 
-def _place(folded: str, term: str) -> int:
-    """Where a term first stands in folded text; -1 when nowhere."""
+def _first_of(folded: str, terms: list[str]) -> int | None:
+    """Where the first of the terms stands in folded text; None when none does."""
+    first = None
+    for term in terms:
+        # Whatever does not begin before the first one so far needs no looking at.
+        stop = len(folded) if first is None else first + len(term) - 1
+        place = _place(folded, term, stop)
+        first = place if place >= 0 else first
+    return first
+
+
+def _place(folded: str, term: str, stop: int) -> int:
+    """Where a term first stands in folded text, before `stop`; -1 when nowhere."""
+    at = folded.find(term, 0, stop)
     if _CJK_START.match(term):
-        return folded.find(term)
-    at = folded.find(term)
+        return at
     while at > 0 and _IN_WORD.match(folded, at - 1):
         # Inside of a word, so not before the next one: no text is compared over and over.
         end = _WORD_END.search(folded, at)
-        at = folded.find(term, end.end()) if end else -1
+        at = folded.find(term, end.end(), stop) if end else -1
     return at
 
 
@@ -105,6 +117,6 @@ def _cut_start(content: str, at: int, before: int) -> int:
     """Where to begin so that a place has some text before it, if possible at a word."""
     start = max(0, at - before)
     if start:
-        space = re.compile(r"\s").search(content, start - 1, at)
+        space = _SPACE.search(content, start - 1, at)
         start = space.end() if space else start
     return start
