@@ -24,7 +24,9 @@ from app.web.hot import HEADERS_MAX, Answer, HotPath
 
 _REQUEST_ID_BYTES: Final = 12
 _UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_TRACE_PARENT: Final = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
+_TRACE_PARENT: Final = re.compile(
+    rb"^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$"
+)
 TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
 _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})

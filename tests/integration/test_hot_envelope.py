@@ -199,6 +199,8 @@ def test_a_service_with_a_public_name_answers_to_that_alone(
     [
         pytest.param(b"00-" + b"ab" * 16 + b"-" + b"cd" * 8 + b"-01", "ab" * 16, id="well made"),
         pytest.param(b"00-xyz-01", None, id="not"),
+        pytest.param(b"00-" + b"00" * 16 + b"-" + b"cd" * 8 + b"-01", None, id="no trace"),
+        pytest.param(b"00-" + b"ab" * 16 + b"-" + b"00" * 8 + b"-01", None, id="no parent"),
     ],
 )
 def test_a_callers_trace_is_taken_when_it_can_be_read(value: bytes, trace_id: str | None) -> None:
