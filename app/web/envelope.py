@@ -19,7 +19,7 @@ from app.errors.inputs import PayloadTooLargeError
 from app.errors.root import StrongroomError
 from app.errors.stores import OverloadedError
 from app.web import idempotency
-from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
+from app.web.errors import CODE, REQUEST_ID, framework_problem, problem, response_to
 from app.web.hot import HEADERS_MAX, Answer, HotPath
 
 _REQUEST_ID_BYTES: Final = 12
@@ -98,7 +98,7 @@ class Envelope:
             await _problem_of(error, request_id)(scope, receive, exchange.send)
         finally:
             template = _template(scope) if ready is None else scope["path"]
-            metrics.answered(scope["method"], template, exchange.status)
+            metrics.answered(scope["method"], template, exchange.status, scope.get(CODE, ""))
 
     def _limit_of(self, method: str, path: str) -> int:
         """Most bytes of a body sent so to this path."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app import telemetry
+from app import metrics, telemetry
 from app.bridge.accounts import members, signin
 from app.bridge.callers import Caller
 from app.bridge.notifications import deliveries as words
@@ -688,6 +688,9 @@ def test_a_connection_in_trouble_is_told_once(
     told: list[str] = []
     monkeypatch.setattr(telemetry, "breaker_opened", lambda: told.append("opened"))
     monkeypatch.setattr(telemetry, "breakers_stay_open", lambda n: told.append(f"{n} open"))
+    counted: list[tuple[str, ...]] = []
+    monkeypatch.setattr(metrics, "delivery_tried", lambda *labels: counted.append(labels))
+    monkeypatch.setattr(metrics, "breaker_turned", lambda state: counted.append((state,)))
     far.answer = lambda _received: 503
 
     async def main(room: Strongroom) -> None:
@@ -706,6 +709,14 @@ def test_a_connection_in_trouble_is_told_once(
                 await asyncio.sleep(0.05)
             await settled(store, "succeeded")
         assert told == ["opened", "1 open"]
+        turns = [labels for labels in counted if len(labels) == 1]
+        assert turns == [("open",), ("closed",)]
+        assert counted.count(("webhook", "succeeded")) == 5
+        assert set(counted) - set(turns) == {
+            ("webhook", "retry"),
+            ("webhook", "held"),
+            ("webhook", "succeeded"),
+        }
 
     office.run(main)
 
