@@ -12,10 +12,14 @@ from typer.main import get_group
 from app import cli
 from app.bridge import commands
 from app.bridge.arguments import ArgumentError
-from app.bridge.reading import reading
+from app.bridge.reading import reading, reading_member
 from app.cli import control, supervisor
 from app.db.locks import LockFile
+from app.db.registry.rows import AccountRow
+from app.db.registry.store import RegistryReader
+from app.errors.callers import NotFoundError
 from app.errors.stores import StoreLockedError
+from app.ids import UserId
 from app.registry import accounts
 from app.settings import Settings
 from tests.support import schema_fixtures
@@ -157,3 +161,14 @@ def test_a_member_whose_store_is_taken_is_left_alone(left: Terminal) -> None:
     assert locks.try_exclusive(number)
     assert left.answer("jobs", "list", "--user", "ana", code=3)["error"]["code"] == "store_busy"
     locks.close()
+
+
+def test_a_member_who_has_just_gone_is_not_there(left: Terminal) -> None:
+    """They are looked for again, under the lock of their store."""
+    ana = next(each for each in left.answer("user", "list")["users"] if each["username"] == "ana")
+
+    def find(registry: RegistryReader) -> AccountRow:
+        return accounts.get(registry, ana["id"])._replace(id=UserId(_NOBODY))
+
+    with pytest.raises(NotFoundError), reading_member(left.settings, find):
+        raise AssertionError
