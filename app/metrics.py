@@ -1,15 +1,15 @@
 """Counts for Prometheus: one function an event, and nothing kept unless somebody may read it.
 
-Labels are templates of routes, statuses, kinds that the program registered, and results:
-never a path, a name, or a kind that a member's program made up. The workers of a server
-count in files of one folder, so that whoever asks any of them is told the sums.
+Labels are templates of routes, statuses, codes of problems, kinds that the program registered,
+results and states: never a path, a name, or a kind that a member's program made up. The workers
+of a server count in files of one folder, so that whoever asks any of them is told the sums.
 """
 
 import contextlib
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from app.settings import share_counts
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 OUTSIDE: Final = "outside"
 """The kind, for counting, of every job that programs outside do."""
+DeliveryKind = Literal["webhook", "internal"]
+BreakerState = Literal["open", "closed"]
 _METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _LIVE: Final = re.compile(r"gauge_live[a-z]*_([0-9]+)\.db")
 
@@ -30,8 +32,8 @@ class _Counts:
 
         self.requests = Counter(
             "strongroom_http_requests_total",
-            "Requests answered, by route template and status.",
-            ("route", "status"),
+            "Requests answered, by route template, status and the code of a problem.",
+            ("route", "status", "code"),
         )
         self.jobs = Counter(
             "strongroom_jobs_total", "Attempts at jobs that ended, by kind.", ("kind", "result")
@@ -46,8 +48,18 @@ class _Counts:
             "How long the job that is due for longest has been.",
             multiprocess_mode="livemax",
         )
+        self.deliveries = Counter(
+            "strongroom_deliveries_total",
+            "Tries of deliveries that ended, by kind.",
+            ("kind", "result"),
+        )
+        self.breakers = Counter(
+            "strongroom_breakers_total",
+            "Breakers of connections that came into a state.",
+            ("state",),
+        )
         # A counter's own look-up by labels costs four times as much as its counting.
-        self.by_answer: dict[tuple[str, str, int], Counter] = {}
+        self.by_answer: dict[tuple[str, str, int, str], Counter] = {}
 
 
 class _State:
@@ -74,16 +86,23 @@ def is_on() -> bool:
     return _State.counts is not None
 
 
-def answered(method: str, template: str, status: int) -> None:
-    """A request was answered; a path that is no route's counts as one template."""
+def answered(method: str, template: str, status: int, code: str = "") -> None:
+    """A request was answered.
+
+    Args:
+        method: Of HTTP.
+        template: Of its route; a path that is no route's counts as one.
+        status: Of the answer.
+        code: The problem's, if it is one.
+    """
     counts = _State.counts
     if counts is None:
         return
-    key = (method, template, status)
+    key = (method, template, status, code)
     counter = counts.by_answer.get(key)
     if counter is None:
         known = method if method in _METHODS else "other"
-        counter = counts.requests.labels(f"{known} {template}", str(status))
+        counter = counts.requests.labels(f"{known} {template}", str(status), code)
         if known == method:
             counts.by_answer[key] = counter
     counter.inc()
@@ -98,6 +117,23 @@ def job_ended(kind: str, result: str) -> None:
     """
     if _State.counts is not None:
         _State.counts.jobs.labels(kind, result).inc()
+
+
+def delivery_tried(kind: DeliveryKind, result: str) -> None:
+    """A try of a delivery is over.
+
+    Args:
+        kind: Whom it tells: a webhook, or a part of the program.
+        result: What became of the delivery.
+    """
+    if _State.counts is not None:
+        _State.counts.deliveries.labels(kind, result).inc()
+
+
+def breaker_turned(state: BreakerState) -> None:
+    """A connection's breaker opened, or closed after it was open."""
+    if _State.counts is not None:
+        _State.counts.breakers.labels(state).inc()
 
 
 def jobs_due(count: int, oldest_s: float) -> None:

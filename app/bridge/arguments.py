@@ -63,6 +63,12 @@ class OneUser(Arguments):
     user: Line
 
 
+class InHome(Arguments):
+    """Where something is: `user` is a member's name or id; without it the group's is meant."""
+
+    user: Line | None = None
+
+
 async def find_user(room: Strongroom, user: str) -> AccountRow:
     """A member by name or id.
 
@@ -72,17 +78,25 @@ async def find_user(room: Strongroom, user: str) -> AccountRow:
     Raises:
         NotFoundError: There is none.
     """
+    return await room.stores.registry.read(lambda reader: read_user(reader, user))
 
-    def find(reader: RegistryReader) -> AccountRow:
-        # What looks like an id is none of the names: a member may not pass for another.
-        if is_uuid(user):
-            return accounts.get(reader, user)
-        account = accounts.find_by_name(reader, user)
-        if account is None:
-            raise NotFoundError
-        return account
 
-    return await room.stores.registry.read(find)
+def read_user(reader: RegistryReader, user: str) -> AccountRow:
+    """The same, of a registry that is open.
+
+    Returns:
+        Their row.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    # What looks like an id is none of the names: a member may not pass for another.
+    if is_uuid(user):
+        return accounts.get(reader, user)
+    account = accounts.find_by_name(reader, user)
+    if account is None:
+        raise NotFoundError
+    return account
 
 
 def command(
@@ -99,12 +113,20 @@ def command(
     """
 
     async def run(room: Strongroom, arguments: Mapping[str, JsonValue]) -> Answer:
-        return await work(room, _read(model, arguments))
+        return await work(room, parse(model, arguments))
 
     return run
 
 
-def _read(model: type[ArgumentsT], arguments: Mapping[str, JsonValue]) -> ArgumentsT:
+def parse(model: type[ArgumentsT], arguments: Mapping[str, JsonValue]) -> ArgumentsT:
+    """A command's arguments in their form.
+
+    Returns:
+        They.
+
+    Raises:
+        ArgumentError: They are others.
+    """
     try:
         return model.model_validate(arguments)
     except ValidationError as error:

@@ -21,6 +21,7 @@ from app.bridge.arguments import (
     find_user,
 )
 from app.bridge.callers import Call
+from app.bridge.looks import Look, RegistryLook
 from app.bridge.maintenance import audit, fleet, half_done
 from app.bridge.notifications import delivery_commands
 from app.bridge.strongroom import Strongroom
@@ -33,6 +34,7 @@ from app.db.registry.store import RegistryReader
 from app.errors.inputs import InvalidInputError
 from app.ids import RoleId
 from app.registry import accounts
+from app.settings import Settings
 
 _NETWORK: Final = "local"
 """The operator's place among the networks of the throttle and the derivations."""
@@ -67,7 +69,7 @@ def describe(row: AccountRow) -> Answer:
     }
 
 
-def describe_all(reader: RegistryReader) -> Answer:
+def _list_users(reader: RegistryReader, _: Nothing) -> Answer:
     """Every member, in the order of their making."""
     return {"users": [describe(row) for row in reader.all(sql.LIST_ALL_ACCOUNTS)]}
 
@@ -97,10 +99,6 @@ async def _add_user(room: Strongroom, new: _NewUser) -> Answer:
     token = room.settings.setup_token_file
     await room.stores.on_thread(lambda: token.unlink(missing_ok=True))
     return {"user": describe(made.account), "recovery_code": made.recovery_code}
-
-
-async def _list_users(room: Strongroom, _: Nothing) -> Answer:
-    return await room.stores.registry.read(describe_all)
 
 
 async def _deactivate_user(room: Strongroom, one: OneUser) -> Answer:
@@ -135,7 +133,7 @@ async def _lock(room: Strongroom, one: OneUser) -> Answer:
 
 COMMANDS: Final[Mapping[str, Command]] = {
     "user.add": command(_NewUser, _add_user),
-    "user.list": command(Nothing, _list_users),
+    "user.list": RegistryLook(Nothing, _list_users),
     "user.deactivate": command(OneUser, _deactivate_user),
     "user.erase": command(OneUser, _erase_user),
     "lock": command(OneUser, _lock),
@@ -148,6 +146,10 @@ COMMANDS: Final[Mapping[str, Command]] = {
     **schedule_commands.COMMANDS,
 }
 """Every command by its name."""
+LOOKS: Final[Mapping[str, Look]] = {
+    name: each for name, each in COMMANDS.items() if isinstance(each, Look)
+}
+"""Those that only read."""
 
 
 async def perform(room: Strongroom, name: str, arguments: Mapping[str, JsonValue]) -> Answer:
@@ -170,3 +172,23 @@ async def perform(room: Strongroom, name: str, arguments: Mapping[str, JsonValue
         reason = "There is no such command."
         raise ArgumentError(reason)
     return await found(room, arguments)
+
+
+def look(settings: Settings, name: str, arguments: Mapping[str, JsonValue]) -> Answer:
+    """Do a command that only reads, from outside: no server is needed, and nothing is prepared.
+
+    Args:
+        settings: Of the root.
+        name: One of LOOKS.
+        arguments: Its arguments by name.
+
+    Returns:
+        What JSON can hold.
+
+    Raises:
+        ArgumentError: It cannot take these.
+        UnreadableRootError: There is no root, or not this program's to read.
+        StoreLockedError: What is asked for is under a key.
+        StrongroomError: What else stands in the way.
+    """
+    return LOOKS[name].from_outside(settings, arguments)

@@ -1,5 +1,6 @@
 """The command line, one module a noun. Acts through the control socket beside a running server.
 
+What only reads needs neither that nor the root's lock, and prepares nothing.
 A command module imports what is heavy inside its commands, for every call of the program
 imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 """

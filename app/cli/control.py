@@ -1,10 +1,11 @@
-"""How a command reaches the service: by a running server, or by taking its place."""
+"""How a command reaches the service: by a running server, in its place, or by reading alone."""
 
 import asyncio
 import json
 import os
 import socket
 import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -13,6 +14,7 @@ from typing_extensions import override
 from app.cli import supervisor
 from app.errors.root import StrongroomError
 from app.errors.starting import AlreadyServingError, StartError
+from app.errors.stores import StoreLockedError
 from app.settings import Settings
 
 Answer = dict[str, Any]
@@ -72,6 +74,35 @@ def perform(settings: Settings, name: str, arguments: dict[str, JsonValue]) -> A
             if time.monotonic() > deadline:
                 raise
         time.sleep(_PAUSE_S)
+
+
+def look(settings: Settings, name: str, arguments: Mapping[str, JsonValue]) -> Answer:
+    """Have a command done that only reads: here, without server, lock or preparation.
+
+    A running server is asked only for what is under a key that it may have.
+
+    Args:
+        settings: Of the root.
+        name: One of `app.bridge.commands.LOOKS`.
+        arguments: Its arguments by name.
+
+    Returns:
+        The command's answer.
+
+    Raises:
+        RefusedError: The server says what stands in the way.
+        NoAnswerError: The server ended meanwhile, or took too long.
+        StrongroomError: What stands in the way here.
+    """
+    from app.bridge import commands  # noqa: PLC0415 - the driver and the ciphers
+
+    try:
+        return commands.look(settings, name, arguments)
+    except StoreLockedError:
+        reply = _ask(settings, {"command": name, "arguments": dict(arguments)})
+        if reply is None:
+            raise
+    return _result_of(reply)
 
 
 def _ask(settings: Settings, request: dict[str, JsonValue]) -> bytes | None:

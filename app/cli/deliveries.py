@@ -7,7 +7,16 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
+from app.cli.terminal import (
+    AsJson,
+    Root,
+    look,
+    printable,
+    show_json,
+    show_one,
+    telling_errors,
+    working,
+)
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -56,7 +65,7 @@ def list_all(
 ) -> None:
     """Show deliveries, newest first."""
     which = {"user": user, "status": status, "limit": limit}
-    answer = _perform("deliveries.list", which, root, as_json=as_json)
+    answer = look("deliveries.list", which, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return
@@ -82,7 +91,7 @@ def show(
 ) -> None:
     """Show one delivery."""
     which = {"delivery": delivery, "user": user}
-    answer = _perform("deliveries.show", which, root, as_json=as_json)
+    answer = look("deliveries.show", which, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return
@@ -121,7 +130,7 @@ def release(
 
 def list_breakers(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show connections of the group that failed of late."""
-    answer = _perform("breakers.list", {}, root, as_json=as_json)
+    answer = look("breakers.list", {}, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, telling_errors, working
+from app.cli.terminal import AsJson, Root, look, printable, show_json, telling_errors, working
 from app.settings import Settings
 
 Name = Annotated[str, typer.Argument(help="Name of the flag.")]
@@ -23,7 +23,7 @@ def build() -> typer.Typer:
 
 def list_all(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show every flag, what it is and what it does."""
-    answer = _perform("flags.list", {}, root, as_json=as_json)
+    answer = look("flags.list", {}, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return

@@ -6,7 +6,16 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
+from app.cli.terminal import (
+    AsJson,
+    Root,
+    look,
+    printable,
+    show_json,
+    show_one,
+    telling_errors,
+    working,
+)
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -44,7 +53,7 @@ def list_all(  # noqa: PLR0913, PLR0917 - each is an option
 ) -> None:
     """Show jobs, newest first."""
     which = {"user": user, "status": status, "kind": kind, "limit": limit}
-    answer = _perform("jobs.list", which, root, as_json=as_json)
+    answer = look("jobs.list", which, root, as_json=as_json)
     if as_json:
         show_json(answer)
     else:
@@ -53,7 +62,7 @@ def list_all(  # noqa: PLR0913, PLR0917 - each is an option
 
 def show(job: Job, user: User = None, root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show one job."""
-    answer = _perform("jobs.show", {"job": job, "user": user}, root, as_json=as_json)
+    answer = look("jobs.show", {"job": job, "user": user}, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, telling_errors, working
+from app.cli.terminal import AsJson, Root, look, printable, show_json, telling_errors, working
 from app.settings import Settings
 
 Key = Annotated[str, typer.Argument(help="Key of the operation.")]
@@ -21,7 +21,7 @@ def build() -> typer.Typer:
 
 def list_all(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show operations under way, left by a crash, or left to a person."""
-    answer = _perform("operations.list", {}, root, as_json=as_json)
+    answer = look("operations.list", {}, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return

@@ -6,7 +6,16 @@ from typing import Annotated, Any, Final
 import typer
 
 from app.cli import control
-from app.cli.terminal import AsJson, Root, printable, show_json, show_one, telling_errors, working
+from app.cli.terminal import (
+    AsJson,
+    Root,
+    look,
+    printable,
+    show_json,
+    show_one,
+    telling_errors,
+    working,
+)
 from app.settings import Settings
 
 _PIPE_WIDTH: Final = 200
@@ -28,7 +37,7 @@ def build() -> typer.Typer:
 
 def list_all(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show every schedule of the group, and when each is next due."""
-    answer = _perform("schedules.list", {}, root, as_json=as_json)
+    answer = look("schedules.list", {}, root, as_json=as_json)
     if as_json:
         show_json(answer)
     else:
@@ -37,7 +46,7 @@ def list_all(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT00
 
 def show(schedule: Schedule, root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show one schedule, and what became of its last ticks."""
-    answer = _perform("schedules.show", {"schedule": schedule}, root, as_json=as_json)
+    answer = look("schedules.show", {"schedule": schedule}, root, as_json=as_json)
     if as_json:
         show_json(answer)
         return

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
+from pydantic import JsonValue
 
-from app.cli import supervisor
-from app.cli.control import RefusedError
+from app.cli import control, supervisor
+from app.cli.control import Answer, RefusedError
 from app.errors.inputs import InvalidInputError, InvalidUsernameError, WeakPasswordError
 from app.errors.root import StrongroomError
+from app.settings import Settings
 
 Root = Annotated[Path | None, typer.Option(help="Folder of the data.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON, for programs.")]
@@ -44,6 +46,18 @@ def telling_errors(*, as_json: bool) -> Iterator[None]:
             typer.echo(printable(str(error)), err=True)
         is_usage = code in _USAGE_CODES
         raise typer.Exit(supervisor.EXIT_USAGE if is_usage else supervisor.EXIT_CANNOT) from error
+
+
+def look(name: str, arguments: Mapping[str, JsonValue], root: Root, *, as_json: bool) -> Answer:
+    """Have a command done that only reads, and tell what stands in its way.
+
+    Returns:
+        Its answer.
+    """
+    with telling_errors(as_json=as_json):
+        settings = Settings.load(root=root)
+        with working("Looking", as_json=as_json):
+            return control.look(settings, name, arguments)
 
 
 def show_json(answer: Mapping[str, Any]) -> None:

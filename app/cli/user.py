@@ -12,6 +12,7 @@ from app.cli.terminal import (
     Root,
     ask_password,
     confirm,
+    look,
     printable,
     show_json,
     telling_errors,
@@ -75,11 +76,7 @@ def add(  # noqa: PLR0913, PLR0917 - each is one option
 
 def list_all(root: Root = None, as_json: AsJson = False) -> None:  # noqa: FBT002 - an option
     """Show every member; of what they wrote, no more than its size."""
-    from app.bridge import commands  # noqa: PLC0415 - the driver and the ciphers
-    from app.bridge.maintenance import inspection  # noqa: PLC0415 - the driver and the ciphers
-
-    with telling_errors(as_json=as_json), inspection.reading(Settings.load(root=root)) as reader:
-        answer: control.Answer = commands.describe_all(reader)
+    answer = look("user.list", {}, root, as_json=as_json)
     if as_json:
         show_json(answer)
     else:

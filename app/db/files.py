@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -160,6 +160,25 @@ def open_known(
         sqlite.close_unwritten(connection, path, _raw(key), clock)
         raise
     return connection, recorded
+
+
+@contextlib.contextmanager
+def opened_to_look(
+    path: Path, kind: Kind, clock: Clock, denied_tables: frozenset[str] = frozenset()
+) -> Iterator[Connection]:
+    """A reader's handle on a plain store, which leaves the log beside it where it is.
+
+    Yields:
+        The handle.
+
+    Raises:
+        StoreError: See `open_handle`.
+    """
+    connection = open_handle(path, None, kind, clock, reader=True, denied_tables=denied_tables)
+    try:
+        yield connection
+    finally:
+        sqlite.close_unwritten(connection, path, None, clock)
 
 
 def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs in the copy

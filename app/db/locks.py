@@ -206,6 +206,15 @@ class LockFile:
             self._claims[number] = True
             return True
 
+    def is_open(self, lock_number: int) -> bool:
+        """Whether any process, this one included, has the store open; one call of the kernel."""
+        byte = _byte(_STORE, lock_number)
+        with self._mutex:
+            if self._closed:
+                return False
+            is_here = self._shared[lock_number] or self._claims.get(lock_number)
+            return bool(is_here) or is_locked(self._fd, byte)
+
     # -- who uses a store ------------------------------------------------------------------
 
     def note_used(self, lock_number: int) -> None:

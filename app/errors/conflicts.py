@@ -126,7 +126,7 @@ class LastAdministratorError(ConflictError):
 
 
 class KeyNotHeldError(ConflictError):
-    """Nobody but the member holds their key: they recover with their code, or start a new store."""
+    """Only the member has the key: they recover by their code, or are erased and invited anew."""
 
     code = "key_not_held"
 

@@ -84,6 +84,8 @@ class Result:
     """How long the endpoint asks to be left alone."""
 
 
+Turn = Literal["open", "closed"]
+"""The state that a breaker came into: closed, only after it was open."""
 Settled = Literal["succeeded", "retry", "held", "dead", "lost"]
 """What became of a delivery; `lost`: somebody else has it, or an operator cancelled it."""
 
@@ -196,7 +198,7 @@ def claim(tx: RuntimeTransactor, due: Sequence[Due], owner: str, policy: Policy)
 
 def settle(
     tx: RuntimeTransactor, claimed: Claimed, result: Result, policy: Policy, jitter: float
-) -> tuple[Settled, bool]:
+) -> tuple[Settled, Turn | None]:
     """Record how a try went.
 
     Args:
@@ -207,16 +209,16 @@ def settle(
         jitter: Factor of that pause, as 1.1.
 
     Returns:
-        What became of it, and whether a breaker opened by it.
+        What became of it, and the state that its connection's breaker came into by it.
     """
     settled = _settle_row(tx, claimed, result, policy, jitter)
     if settled == "lost":
-        return settled, False
-    is_open, opened = _settle_breaker(tx, claimed, result, policy)
+        return settled, None
+    is_open, turn = _settle_breaker(tx, claimed, result, policy)
     if is_open and settled == "retry":
         tx.run(sql.HOLD_FAILED, id=claimed.id, connection=claimed.connection, now=tx.now_ms)
         settled = "held"
-    return settled, opened
+    return settled, turn
 
 
 def _settle_row(
@@ -249,19 +251,21 @@ def _settle_row(
 
 def _settle_breaker(
     tx: RuntimeTransactor, claimed: Claimed, result: Result, policy: Policy
-) -> tuple[bool, bool]:
+) -> tuple[bool, Turn | None]:
+    """Whether the connection's breaker is open now, and the state it came into by this."""
     if claimed.target.url is None:
-        return False, False
+        return False, None
     if result.is_connections:
-        return breakers.note_failure(
+        is_open, opened = breakers.note_failure(
             tx, claimed.connection, policy.breaker, is_probe=claimed.is_probe
         )
+        return is_open, "open" if opened else None
     if result.failure is not None and result.status is None:
         # Refused before anything was sent: it says nothing of the connection.
         breakers.end_probe(tx, claimed.connection)
-        return breakers.is_open(breakers.find(tx, claimed.connection)), False
-    breakers.note_success(tx, claimed.connection)
-    return False, False
+        return breakers.is_open(breakers.find(tx, claimed.connection)), None
+    closed = breakers.note_success(tx, claimed.connection)
+    return False, "closed" if closed else None
 
 
 def release(tx: RuntimeTransactor, claimed: Sequence[Claimed]) -> int:

@@ -19,12 +19,14 @@ from app.errors.inputs import PayloadTooLargeError
 from app.errors.root import StrongroomError
 from app.errors.stores import OverloadedError
 from app.web import idempotency
-from app.web.errors import REQUEST_ID, framework_problem, problem, response_to
+from app.web.errors import CODE, REQUEST_ID, framework_problem, problem, response_to
 from app.web.hot import HEADERS_MAX, Answer, HotPath
 
 _REQUEST_ID_BYTES: Final = 12
 _UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_TRACE_PARENT: Final = re.compile(rb"^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$")
+_TRACE_PARENT: Final = re.compile(
+    rb"^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$"
+)
 TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
 _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
@@ -96,7 +98,7 @@ class Envelope:
             await _problem_of(error, request_id)(scope, receive, exchange.send)
         finally:
             template = _template(scope) if ready is None else scope["path"]
-            metrics.answered(scope["method"], template, exchange.status)
+            metrics.answered(scope["method"], template, exchange.status, scope.get(CODE, ""))
 
     def _limit_of(self, method: str, path: str) -> int:
         """Most bytes of a body sent so to this path."""

@@ -9,6 +9,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
 from app import telemetry
 from app.errors.archives import ArchiveError
@@ -131,6 +133,23 @@ REQUEST_ID: Final = "strongroom.request_id"
 """Key of the request's id in its ASGI scope."""
 
 
+CODE: Final = "strongroom.code"
+"""Key of the answer's code in its ASGI scope; absent unless it is a problem."""
+
+
+class _ProblemResponse(Response):
+    """A problem, which leaves its code for whoever counts answers."""
+
+    def __init__(self, code: str, body: str, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(body, status, headers, MEDIA_TYPE)
+        self._code = code
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CODE] = self._code
+        await super().__call__(scope, receive, send)
+
+
 class Problem(Exception):  # noqa: N818 - it is the answer, not a fault of the program
     """An answer decided in the web layer itself."""
 
@@ -170,9 +189,7 @@ def problem(
         "request_id": request_id,
         **more,
     }
-    return Response(
-        json.dumps(body), status_code=status, media_type=MEDIA_TYPE, headers=dict(headers or {})
-    )
+    return _ProblemResponse(code, json.dumps(body), status, dict(headers or {}))
 
 
 def response_to(

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from app import telemetry
+from app import metrics, telemetry
 from app.bridge.notifications import deliveries as words
 from app.bridge.notifications import subscribers as internal
 from app.bridge.notifications.subscribers import Subscribers
@@ -94,15 +94,20 @@ class Teller:
 
     async def mark(self, store: Store, claimed: Claimed, result: Result | None) -> None:
         """Record how a try went, as `tell` says it."""
+        kind: metrics.DeliveryKind = "internal" if claimed.target.url is None else "webhook"
         if result is None:
             await store.write(lambda tx: deliveries.drop(tx, claimed), ACTOR)
+            metrics.delivery_tried(kind, "cancelled")
             return
         jitter = self._room.settings.delivery_jitter
         factor = self._random(1 - jitter, 1 + jitter)
-        settled, has_opened = await store.write(
+        settled, turn = await store.write(
             lambda tx: deliveries.settle(tx, claimed, result, self._policy, factor), ACTOR
         )
+        metrics.delivery_tried(kind, settled)
         if settled == "dead":
             telemetry.delivery_dead(result.failure or "")
-        if has_opened:
+        if turn is not None:
+            metrics.breaker_turned(turn)
+        if turn == "open":
             telemetry.breaker_opened()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -253,6 +254,10 @@ def test_the_record_is_read_by_who_may(people: People) -> None:
     assert items[0]["actor"]["sub"] == people.admin.user_id
     assert items[-1]["fields"]["database_password"] == [None, "[redacted]"]
     assert "words about them" not in answer.text
+    begun = people.admin.call("GET", "/api/admin/audit", params={"entity": "session"}).json()
+    [before, ends] = begun["items"][0]["fields"]["ends_at"]
+    assert before is None
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", ends)
     seen, cursor = [], None
     while True:
         more = {**params, "limit": "1", **({"cursor": cursor} if cursor else {})}

@@ -7,9 +7,11 @@ from typing import Any, Final
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from app import metrics
 from app.errors.callers import NotFoundError
+from app.errors.stores import StoreLockedError
 from app.web.envelope import TRACE_ID, Envelope
-from app.web.errors import REQUEST_ID
+from app.web.errors import CODES, REQUEST_ID, response_to
 from app.web.hot import HotPath
 
 _LIMIT: Final = 10
@@ -199,12 +201,39 @@ def test_a_service_with_a_public_name_answers_to_that_alone(
     [
         pytest.param(b"00-" + b"ab" * 16 + b"-" + b"cd" * 8 + b"-01", "ab" * 16, id="well made"),
         pytest.param(b"00-xyz-01", None, id="not"),
+        pytest.param(b"00-" + b"00" * 16 + b"-" + b"cd" * 8 + b"-01", None, id="no trace"),
+        pytest.param(b"00-" + b"ab" * 16 + b"-" + b"00" * 8 + b"-01", None, id="no parent"),
     ],
 )
 def test_a_callers_trace_is_taken_when_it_can_be_read(value: bytes, trace_id: str | None) -> None:
     """What cannot be read is passed over."""
     _, scope = ask(answer_well, headers=((b"traceparent", value),))
     assert scope.get(TRACE_ID) == trace_id
+
+
+async def refuse_inside(scope: Scope, receive: Receive, send: Send) -> None:
+    """Refuse as the application answers a refusal."""
+    await response_to(StoreLockedError(), "r")(scope, receive, send)
+
+
+@pytest.mark.parametrize(
+    ("app", "labels"),
+    [
+        pytest.param(answer_well, (200, ""), id="well"),
+        pytest.param(refuse, (404, "not_found"), id="refused"),
+        pytest.param(refuse_inside, (423, "store_locked"), id="refused inside"),
+        pytest.param(fail, (500, "internal_error"), id="failed"),
+    ],
+)
+def test_an_answer_is_counted_by_the_code_of_its_problem(
+    monkeypatch: pytest.MonkeyPatch, app: App, labels: tuple[int, str]
+) -> None:
+    """One of the codes that there are; nothing for what is no problem."""
+    counted: list[tuple[object, ...]] = []
+    monkeypatch.setattr(metrics, "answered", lambda *each: counted.append(each))
+    ask(app)
+    assert counted == [("GET", "unrouted", *labels)]
+    assert labels[1] in CODES | {""}
 
 
 def test_what_is_no_request_is_passed_on_as_it_is() -> None:

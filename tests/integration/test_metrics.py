@@ -29,7 +29,7 @@ def read(text: str) -> dict[tuple[str, str], float]:
 
 @pytest.mark.long
 def test_counts_are_sums_over_the_workers_and_tell_nothing_private(tmp_path: Path) -> None:
-    """At an address of their own; labels are templates, statuses, registered kinds."""
+    """At an address of their own; labels are templates, statuses, codes, registered kinds."""
     address = f"127.0.0.1:{free_port()}"
     with LiveService(tmp_path, workers=2, measured=True, metrics_address=address) as service:
         admin = first_admin(service)
@@ -52,8 +52,8 @@ def test_counts_are_sums_over_the_workers_and_tell_nothing_private(tmp_path: Pat
             assert monitor.post(f"http://{address}/metrics").status_code == 404
         counts = read(text)
         name = "strongroom_http_requests_total"
-        assert counts[name, 'route="GET /api/file",status="200"'] == 20
-        assert counts[name, 'route="GET unrouted",status="404"'] == 20
+        assert counts[name, 'code="",route="GET /api/file",status="200"'] == 20
+        assert counts[name, 'code="not_found",route="GET unrouted",status="404"'] == 20
         assert counts["strongroom_jobs_total", 'kind="outside",result="done"'] == 1
         assert counts["strongroom_jobs_waiting", ""] == 0
         assert "private" not in text
@@ -84,7 +84,9 @@ def test_the_token_of_the_file_opens_the_counts_beside_the_api(tmp_path: Path) -
         found = ask("a-token")
         assert found.headers["content-type"].startswith("text/plain; version=0.0.4")
         route = 'route="GET /metrics",status="401"'
-        assert read(found.text)["strongroom_http_requests_total", route] == 5
+        for code, count in (("invalid_credentials", 4), ("authentication_required", 1)):
+            labels = f'code="{code}",{route}'
+            assert read(found.text)["strongroom_http_requests_total", labels] == count
         file.write_text("b-token")
         assert code_of(ask("a-token")) == "invalid_credentials"
 

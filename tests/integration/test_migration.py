@@ -106,6 +106,8 @@ def test_members_come_back_and_find_everything(group: Group) -> None:
         "drifted": 0,
         "failed": 0,
     }
+    seen = ana.call("GET", "/api/admin/stores").json()["items"]
+    assert {each["username"]: each["open"] for each in seen} == {ENCRYPTED: True, PLAIN: False}
     for name in (ENCRYPTED, PLAIN):
         group.require_whole(name)
     stores = ana.call("GET", "/api/admin/stores", params={"limit": 1}).json()
@@ -119,10 +121,15 @@ def test_members_come_back_and_find_everything(group: Group) -> None:
             "schema_version": _PRESENT,
             "schema_check": "ok",
             "migration_failed": False,
+            "open": True,
             "store_bytes": stores["items"][0]["store_bytes"],
             "last_unlocked_at": stores["items"][0]["last_unlocked_at"],
         }
     ]
+    size = stores["group"].pop("store_bytes")
+    assert size > 0
+    version = layout.SYSTEM_KIND.version
+    assert stores["group"] == {"encrypted": False, "open": True, "schema_version": version}
     more = {"cursor": stores["next_cursor"]}
     [ben] = ana.call("GET", "/api/admin/stores", params=more).json()["items"]
     assert (ben["username"], ben["encrypted"]) == (PLAIN, False)

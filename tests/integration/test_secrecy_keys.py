@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from app.bridge.maintenance import inspection
+from app.bridge.reading import reading
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.settings import Settings
@@ -34,7 +34,7 @@ def _wraps(settings: Settings, username: str) -> set[bytes]:
     row = members(settings).get(username)
     if row is None:
         return set()
-    with inspection.reading(settings) as reader:
+    with reading(settings) as reader:
         slots = {slot.wrapped_dek for slot in reader.all(sql.LIST_SLOTS, user_id=row.id)}
     return slots | {row.database_password or row.password_hash or b""}
 

@@ -13,6 +13,7 @@ from app.bridge import layout
 from app.bridge.accounts.passwords import binding_of
 from app.bridge.content.file_folders import owners
 from app.bridge.maintenance import inspection
+from app.bridge.reading import reading
 from app.clock import system_clock
 from app.crypto import envelope, kdf
 from app.crypto.envelope import UnwrapError
@@ -48,13 +49,13 @@ def eventually(look: Callable[[], T], wanted: Callable[[T], bool] = bool) -> T:
 
 def members(settings: Settings) -> dict[str, AccountRow]:
     """Every member's row by username."""
-    with inspection.reading(settings) as reader:
+    with reading(settings) as reader:
         return {row.username: row for row in reader.all(sql.LIST_ALL_ACCOUNTS)}
 
 
 def half_done(settings: Settings) -> list[str]:
     """What is under way, or was left by a crash: actions on record, stores out of service."""
-    with inspection.reading(settings) as reader:
+    with reading(settings) as reader:
         moving = reader.all(sql.LIST_MOVING_STORES)
         pending = [row for row in reader.all(sql.LIST_ALL_ACCOUNTS) if row.pending_dek_id]
         return [

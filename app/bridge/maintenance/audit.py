@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from app.bridge.arguments import Answer, Arguments, Command, command
-from app.bridge.maintenance import inspection
+from app.bridge.reading import reading
 from app.bridge.strongroom import Strongroom
 from app.clock import Clock, system_clock
 from app.db.context import system_actor
@@ -48,7 +48,7 @@ def verify(settings: Settings, kept: bytes | None, clock: Clock = system_clock) 
         UnreadableRootError: The root cannot be read.
         StoreError: system.db is in trouble; which, says its type.
     """
-    with inspection.reading(settings, clock) as reader:
+    with reading(settings, clock) as reader:
         return audit.verify(reader, kept)
 
 
@@ -62,7 +62,7 @@ def head(settings: Settings, clock: Clock = system_clock) -> Head | None:
         UnreadableRootError: The root cannot be read.
         StoreError: system.db is in trouble; which, says its type.
     """
-    with inspection.reading(settings, clock) as reader:
+    with reading(settings, clock) as reader:
         return audit.head(reader)
 
 

@@ -21,6 +21,11 @@ BATCH: Final = 20
 _ACTOR: Final = Actor(kind="system", sub="cli", action="migrate")
 
 
+def group_version() -> str:
+    """The version of system.db, which every start brings to it."""
+    return layout.SYSTEM_KIND.version
+
+
 def present() -> str:
     """The version that every member's store is to have, as `8.4`: one number a bucket."""
     return layout.MEMBER_KIND.version
@@ -34,6 +39,17 @@ async def count(room: Strongroom) -> Fleet:
 async def list_page(room: Strongroom, after: str, limit: int) -> list[Store]:
     """Stores, as the registry knows them, after the one of a member's id."""
     return await room.stores.registry.read(lambda reader: fleet.list_page(reader, after, limit))
+
+
+def is_open(room: Strongroom, store: Store) -> bool:
+    """Whether any process has a member's store open now, which an encrypted one is by its key."""
+    return room.stores.locks.is_open(store.lock_number)
+
+
+async def group_bytes(room: Strongroom) -> int:
+    """Size of system.db, which is the group's own store."""
+    path = room.settings.system_file
+    return await room.stores.on_thread(lambda: files.size(path))
 
 
 class _Batch(Arguments):

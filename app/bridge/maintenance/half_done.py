@@ -11,11 +11,12 @@ from pydantic import JsonValue
 
 from app.bridge.arguments import Answer, Arguments, Command, Line, Nothing, command
 from app.bridge.callers import Call, Caller
+from app.bridge.looks import RegistryLook
 from app.bridge.maintenance.janitor import OPERATIONS
 from app.bridge.strongroom import Strongroom
 from app.clock import Millis, rfc3339
 from app.db.context import Actor
-from app.db.registry.store import RegistryTransactor
+from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.db.runtime.store import Once
 from app.errors.callers import NotFoundError
 from app.errors.conflicts import ConflictError
@@ -86,8 +87,8 @@ class _OneOperation(Arguments):
     operation: Line
 
 
-async def _list(room: Strongroom, _: Nothing) -> Answer:
-    return {"operations": [describe(record) for record in await list_all(room)]}
+def _list(reader: RegistryReader, _: Nothing) -> Answer:
+    return {"operations": [describe(record) for record in steps.list_open(reader)]}
 
 
 async def _release(room: Strongroom, one: _OneOperation) -> Answer:
@@ -97,7 +98,7 @@ async def _release(room: Strongroom, one: _OneOperation) -> Answer:
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "operations.list": command(Nothing, _list),
+    "operations.list": RegistryLook(Nothing, _list),
     "operations.release": command(_OneOperation, _release),
 }
 """The operator's commands on them."""

@@ -5,13 +5,14 @@ its shared lock, as by any process that has it open: none is exchanged or erased
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from app import telemetry
 from app.bridge import layout
 from app.bridge.content import disk_sweep, file_folders
+from app.bridge.reading import opened_locks, opened_registry
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
 from app.db import blobs as disk
@@ -22,7 +23,6 @@ from app.db.owner.store import OwnerReader
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow, FleetRow
 from app.db.registry.store import RegistryReader
-from app.errors.starting import StartError
 from app.errors.stores import StoreBusyError, StoreError, StoreMigratingError
 from app.ids import UserId, is_uuid
 from app.owner import identity
@@ -32,10 +32,6 @@ from app.settings import Settings
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, and of how many."""
-
-
-class UnreadableRootError(StartError):
-    """The root cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,57 +64,6 @@ class Inspection:
     findings: list[Finding] = field(default_factory=list)
 
 
-@contextlib.contextmanager
-def reading(settings: Settings, clock: Clock = system_clock) -> Iterator[RegistryReader]:
-    """Read the registry of a root, whether or not it is served; each statement sees the present.
-
-    Yields:
-        The reader.
-
-    Raises:
-        UnreadableRootError: Nobody made this root yet, or it is not this user's to read.
-        StoreError: system.db is in trouble; which, says its type.
-    """
-    with _locks(settings) as locks, _registry(settings, locks, clock) as reader:
-        yield reader
-
-
-@contextlib.contextmanager
-def _locks(settings: Settings) -> Iterator[LockFile]:
-    if not settings.system_file.exists():
-        reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
-        raise UnreadableRootError(reason)
-    try:
-        locks = LockFile(settings.stores_lock_file)
-    except OSError as error:
-        reason = f"{settings.stores_lock_file}: {error.strerror}."
-        raise UnreadableRootError(reason) from error
-    try:
-        yield locks
-    finally:
-        locks.close()
-
-
-@contextlib.contextmanager
-def _registry(settings: Settings, locks: LockFile, clock: Clock) -> Iterator[RegistryReader]:
-    locks.acquire_shared(layout.SYSTEM_LOCK)
-    try:
-        connection = files.open_handle(
-            settings.system_file,
-            None,
-            layout.SYSTEM_KIND,
-            clock,
-            reader=True,
-            denied_tables=layout.owner_tables(),
-        )
-        try:
-            yield RegistryReader(connection)
-        finally:
-            connection.close()
-    finally:
-        locks.release_shared(layout.SYSTEM_LOCK)
-
-
 def inspect(
     settings: Settings, progress: Progress = lambda _done, _all: None, clock: Clock = system_clock
 ) -> Inspection:
@@ -137,7 +82,7 @@ def inspect(
         StoreBusyError: An operation of its own has system.db.
     """
     seen = Inspection()
-    with _locks(settings) as locks:
+    with opened_locks(settings) as locks:
         inspector = _Inspector(settings, locks, clock, seen)
         inspector.look_at_system(progress)
     return seen
@@ -153,7 +98,7 @@ class _Inspector:
     def look_at_system(self, progress: Progress) -> None:
         path = self.settings.system_file
         try:
-            with _registry(self.settings, self.locks, self.clock) as reader:
+            with opened_registry(self.settings, self.locks, self.clock) as reader:
                 self._look_into(path, layout.SYSTEM_KIND, layout.GROUP)
                 self._look_at_operations(reader)
                 self._look_at_disk(reader)

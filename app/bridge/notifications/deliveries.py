@@ -1,6 +1,7 @@
 """What webhooks are sent: to whom, in which words, under which signature."""
 
 import json
+import secrets
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -123,4 +124,13 @@ def message_of(room: Strongroom, claimed: Claimed, *, is_group: bool) -> Message
         "webhook-timestamp": str(now // _MS),
         "webhook-signature": signatures.sign(keys, claimed.id, now // _MS, body),
     }
+    if owed.trace_id is not None:
+        headers["traceparent"] = _trace_parent(owed.trace_id)
     return Message(target.url or "", headers, body)
+
+
+def _trace_parent(trace_id: str) -> str:
+    """The trace that the change was part of, by W3C Trace Context: this try is its next span."""
+    # Of zeros alone it would be none.
+    span = 1 + secrets.randbelow((1 << 64) - 1)
+    return f"00-{trace_id}-{span:016x}-01"

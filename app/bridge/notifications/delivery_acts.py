@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
+from app import metrics
 from app.bridge.callers import Call, Caller
 from app.bridge.strongroom import Strongroom
 from app.db.context import Actor
@@ -89,7 +90,10 @@ async def reset(
         operator_actions.record(tx, "breaker.reset", connection, state, operator)
         return before
 
-    return await store.write(write, actor, once=once)
+    before = await store.write(write, actor, once=once)
+    if before.opened_at is not None:
+        metrics.breaker_turned("closed")
+    return before
 
 
 async def reset_of(room: Strongroom, caller: Caller, call: Call, connection: str) -> Breaker:

@@ -9,19 +9,20 @@ from app.bridge.arguments import (
     Answer,
     Arguments,
     Command,
+    InHome,
     Line,
     Nothing,
     command,
-    find_user,
 )
+from app.bridge.looks import StoreLook, store_of
 from app.bridge.notifications import delivery_acts
 from app.bridge.notifications.delivery_acts import Act
 from app.bridge.strongroom import Strongroom
 from app.bridge.work import job_acts
 from app.clock import rfc3339
 from app.db.context import Actor
-from app.db.owner.store import OwnerStore
-from app.runtime import operator_actions
+from app.db.owner.store import OwnerReader
+from app.runtime import breakers, delivery_list, operator_actions
 from app.runtime.breakers import Breaker
 from app.runtime.delivery_list import LAST_ID, Delivery
 
@@ -30,21 +31,19 @@ _LISTED_MAX: Final = 1_000
 _ACTS: Final[tuple[Act, ...]] = ("retry", "cancel", "release")
 
 
-class _Deliveries(Arguments):
-    """Which deliveries; `user` is a member's name or id, without it the group's are meant."""
+class _Deliveries(InHome):
+    """Which deliveries."""
 
-    user: Line | None = None
     status: (
         Literal["pending", "running", "retry", "held", "succeeded", "dead", "cancelled"] | None
     ) = None
     limit: Annotated[int, Field(ge=1, le=_LISTED_MAX)] = _LISTED
 
 
-class _OneDelivery(Arguments):
+class _OneDelivery(InHome):
     """One delivery, and where it is."""
 
     delivery: Line
-    user: Line | None = None
 
 
 class _OneBreaker(Arguments):
@@ -88,27 +87,20 @@ def _time(at: int | None) -> str | None:
     return None if at is None else rfc3339(at)
 
 
-async def _store(room: Strongroom, user: str | None) -> OwnerStore:
-    account = None if user is None else await find_user(room, user)
-    return await job_acts.store_of(room, account)
-
-
-async def _list(room: Strongroom, which: _Deliveries) -> Answer:
-    store = await _store(room, which.user)
-    rows = await delivery_acts.list_page(store, LAST_ID, which.limit, which.status)
+def _list(reader: OwnerReader, which: _Deliveries) -> Answer:
+    rows = delivery_list.list_all(reader, LAST_ID, which.limit, which.status)
     return {"deliveries": [describe(row, is_members=which.user is not None) for row in rows]}
 
 
-async def _show(room: Strongroom, one: _OneDelivery) -> Answer:
-    store = await _store(room, one.user)
-    row = await delivery_acts.get(store, one.delivery)
-    acts = await job_acts.list_acts(store, one.delivery)
+def _show(reader: OwnerReader, one: _OneDelivery) -> Answer:
+    row = delivery_list.get(reader, one.delivery)
+    acts = job_acts.list_acts(reader, one.delivery)
     return {"delivery": describe(row, is_members=one.user is not None), "acts": acts}
 
 
 def _act(name: Act) -> Command:
     async def run(room: Strongroom, one: _OneDelivery) -> Answer:
-        store = await _store(room, one.user)
+        store = await store_of(room, one.user)
         actor = Actor(kind="system", sub="cli", action=f"deliveries.{name}")
         row = await delivery_acts.act(store, name, one.delivery, operator_actions.BOX, actor)
         return {"delivery": describe(row, is_members=one.user is not None)}
@@ -116,9 +108,8 @@ def _act(name: Act) -> Command:
     return command(_OneDelivery, run)
 
 
-async def _list_breakers(room: Strongroom, _: Nothing) -> Answer:
-    rows = await delivery_acts.list_breakers(room.stores.group)
-    return {"breakers": [describe_breaker(row) for row in rows]}
+def _list_breakers(reader: OwnerReader, _: Nothing) -> Answer:
+    return {"breakers": [describe_breaker(row) for row in breakers.list_all(reader)]}
 
 
 async def _reset(room: Strongroom, one: _OneBreaker) -> Answer:
@@ -128,10 +119,10 @@ async def _reset(room: Strongroom, one: _OneBreaker) -> Answer:
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "deliveries.list": command(_Deliveries, _list),
-    "deliveries.show": command(_OneDelivery, _show),
+    "deliveries.list": StoreLook(_Deliveries, _list),
+    "deliveries.show": StoreLook(_OneDelivery, _show),
     **{f"deliveries.{name}": _act(name) for name in _ACTS},
-    "breakers.list": command(Nothing, _list_breakers),
+    "breakers.list": StoreLook(Nothing, _list_breakers),
     "breakers.reset": command(_OneBreaker, _reset),
 }
 """By name, for the one table of commands."""

@@ -6,13 +6,11 @@ from typing import Final, Literal
 from pydantic import JsonValue
 
 from app.bridge.callers import Call, Caller
-from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.strongroom import Strongroom
 from app.clock import Millis, rfc3339
 from app.db.context import Actor
 from app.db.owner.store import OwnerReader, OwnerStore, OwnerTransactor
-from app.db.registry.rows import AccountRow
 from app.db.runtime.store import Once
-from app.errors.stores import StoreLockedError
 from app.runtime import jobs, operator_actions
 from app.runtime.jobs import Job, JobSummary
 from app.runtime.versions import Match, require_version
@@ -24,30 +22,6 @@ _ACTS: Final[Mapping[Act, Callable[[OwnerTransactor, str], None]]] = {
     "cancel": jobs.cancel,
     "purge": jobs.remove,
 }
-
-
-async def store_of(room: Strongroom, account: AccountRow | None) -> OwnerStore:
-    """The group's store, or a member's as far as this process can work in it.
-
-    Args:
-        room: The service.
-        account: Whose; None for the group's.
-
-    Returns:
-        The store.
-
-    Raises:
-        StoreLockedError: It is encrypted, and its member has not unlocked it here.
-    """
-    if account is None:
-        return room.stores.group
-    found = room.stores.find(account.id, account.store_generation)
-    if found is not None:
-        return found
-    if account.encrypted:
-        raise StoreLockedError
-    store, _ = await room.stores.open(account_of(account), lambda: None)
-    return store
 
 
 async def act(  # noqa: PLR0913, PLR0917 - what, on which, where, by whom
@@ -108,9 +82,9 @@ async def list_page(
     return await store.read(read)
 
 
-async def list_acts(store: OwnerStore, item: str) -> list[JsonValue]:
+def list_acts(reader: OwnerReader, item: str) -> list[JsonValue]:
     """The last things that operators did to a job, a delivery or a schedule, newest first."""
-    rows = await store.read(lambda reader: operator_actions.list_of(reader, item, _ACTS_SHOWN))
+    rows = operator_actions.list_of(reader, item, _ACTS_SHOWN)
     return [
         {"at": rfc3339(Millis(row.acted_at)), "action": row.action, "operator": row.operator}
         for row in rows

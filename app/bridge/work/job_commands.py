@@ -5,14 +5,15 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from app.bridge.arguments import Answer, Arguments, Command, Line, command, find_user
+from app.bridge.arguments import Answer, Command, InHome, Line, command
+from app.bridge.looks import StoreLook, store_of
 from app.bridge.strongroom import Strongroom
 from app.bridge.work import job_acts
 from app.bridge.work.job_acts import Act
 from app.clock import rfc3339
 from app.db.context import Actor
-from app.db.owner.store import OwnerStore
-from app.runtime import operator_actions
+from app.db.owner.store import OwnerReader
+from app.runtime import jobs, operator_actions
 from app.runtime.jobs import Job, JobSummary
 
 _LISTED: Final = 50
@@ -20,20 +21,18 @@ _LISTED_MAX: Final = 1_000
 _ACTS: Final[tuple[Act, ...]] = ("retry", "cancel", "purge")
 
 
-class _Jobs(Arguments):
-    """Which jobs; `user` is a member's name or id, without it the group's are meant."""
+class _Jobs(InHome):
+    """Which jobs."""
 
-    user: Line | None = None
     status: Literal["pending", "running", "done", "dead", "cancelled"] | None = None
     kind: Line | None = None
     limit: Annotated[int, Field(ge=1, le=_LISTED_MAX)] = _LISTED
 
 
-class _OneJob(Arguments):
+class _OneJob(InHome):
     """One job, and where it is."""
 
     job: Line
-    user: Line | None = None
 
 
 def describe(row: JobSummary | Job, *, is_members: bool) -> Answer:
@@ -55,27 +54,22 @@ def describe(row: JobSummary | Job, *, is_members: bool) -> Answer:
     }
 
 
-async def _store(room: Strongroom, user: str | None) -> OwnerStore:
-    account = None if user is None else await find_user(room, user)
-    return await job_acts.store_of(room, account)
-
-
-async def _list(room: Strongroom, which: _Jobs) -> Answer:
-    store = await _store(room, which.user)
-    rows = await job_acts.list_page(store, None, which.limit, which.status, which.kind)
+def _list(reader: OwnerReader, which: _Jobs) -> Answer:
+    rows = jobs.list_page(
+        reader, before=None, limit=which.limit, status=which.status, kind=which.kind
+    )
     return {"jobs": [describe(row, is_members=which.user is not None) for row in rows]}
 
 
-async def _show(room: Strongroom, one: _OneJob) -> Answer:
-    store = await _store(room, one.user)
-    row = await job_acts.get(store, one.job)
-    acts = await job_acts.list_acts(store, one.job)
+def _show(reader: OwnerReader, one: _OneJob) -> Answer:
+    row = jobs.get(reader, one.job)
+    acts = job_acts.list_acts(reader, one.job)
     return {"job": describe(row, is_members=one.user is not None), "acts": acts}
 
 
 def _act(name: Act) -> Command:
     async def run(room: Strongroom, one: _OneJob) -> Answer:
-        store = await _store(room, one.user)
+        store = await store_of(room, one.user)
         actor = Actor(kind="system", sub="cli", action=f"jobs.{name}")
         row = await job_acts.act(store, name, one.job, operator_actions.BOX, actor)
         return {"job": describe(row, is_members=one.user is not None)}
@@ -84,8 +78,8 @@ def _act(name: Act) -> Command:
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "jobs.list": command(_Jobs, _list),
-    "jobs.show": command(_OneJob, _show),
+    "jobs.list": StoreLook(_Jobs, _list),
+    "jobs.show": StoreLook(_OneJob, _show),
     **{f"jobs.{name}": _act(name) for name in _ACTS},
 }
 """By name, for the one table of commands."""

@@ -6,6 +6,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from app.bridge.arguments import Answer, ArgumentError, Arguments, Command, Line, Nothing, command
+from app.bridge.looks import RegistryLook, StoreLook
 from app.bridge.strongroom import Strongroom
 from app.bridge.work import job_acts
 from app.bridge.work import schedules as bridge
@@ -13,6 +14,7 @@ from app.bridge.work.schedules import Planned
 from app.clock import rfc3339
 from app.db.context import Actor
 from app.db.owner.store import OwnerReader
+from app.db.registry.store import RegistryReader
 from app.errors.callers import NotFoundError
 from app.errors.inputs import InvalidInputError
 from app.registry import flags
@@ -67,29 +69,25 @@ def _actor(action: str) -> Actor:
     return Actor(kind="system", sub="cli", action=action)
 
 
-async def _list(room: Strongroom, _: Nothing) -> Answer:
-    rows = await room.stores.group.read(lambda reader: bridge.list_page(reader, "", _LISTED))
-    return {"schedules": [describe(row) for row in rows]}
+def _list(reader: OwnerReader, _: Nothing) -> Answer:
+    return {"schedules": [describe(row) for row in bridge.list_page(reader, "", _LISTED)]}
 
 
-async def _show(room: Strongroom, one: _OneSchedule) -> Answer:
-    def read(reader: OwnerReader) -> Answer:
-        found = bridge.get(reader, one.schedule)
-        runs: list[JsonValue] = [
-            {
-                "due_at": _time(item.run.due_at),
-                "ticks": item.run.ticks,
-                "outcome": item.run.outcome,
-                "reason": item.run.reason,
-                "job_id": item.run.job_id,
-                "job_status": item.run.job_status,
-            }
-            for item in bridge.list_past(reader, one.schedule, None, _RUNS)
-        ]
-        return {"schedule": describe(found), "runs": runs}
-
-    acts = await job_acts.list_acts(room.stores.group, one.schedule)
-    return {**await room.stores.group.read(read), "acts": acts}
+def _show(reader: OwnerReader, one: _OneSchedule) -> Answer:
+    found = bridge.get(reader, one.schedule)
+    runs: list[JsonValue] = [
+        {
+            "due_at": _time(item.run.due_at),
+            "ticks": item.run.ticks,
+            "outcome": item.run.outcome,
+            "reason": item.run.reason,
+            "job_id": item.run.job_id,
+            "job_status": item.run.job_status,
+        }
+        for item in bridge.list_past(reader, one.schedule, None, _RUNS)
+    ]
+    acts = job_acts.list_acts(reader, one.schedule)
+    return {"schedule": describe(found), "runs": runs, "acts": acts}
 
 
 async def _run(room: Strongroom, one: _OneSchedule) -> Answer:
@@ -121,9 +119,8 @@ def describe_flag(state: State) -> Answer:
     }
 
 
-async def _list_flags(room: Strongroom, _: Nothing) -> Answer:
-    found = await room.stores.registry.read(flags.list_all)
-    return {"flags": [describe_flag(state) for state in found]}
+def _list_flags(reader: RegistryReader, _: Nothing) -> Answer:
+    return {"flags": [describe_flag(state) for state in flags.list_all(reader)]}
 
 
 async def _set_flag(room: Strongroom, new: _FlagValue) -> Answer:
@@ -153,12 +150,12 @@ async def _change_flag(room: Strongroom, name: str, value: Value | None) -> Stat
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "schedules.list": command(Nothing, _list),
-    "schedules.show": command(_OneSchedule, _show),
+    "schedules.list": StoreLook(Nothing, _list),
+    "schedules.show": StoreLook(_OneSchedule, _show),
     "schedules.run": command(_OneSchedule, _run),
     "schedules.enable": _switch("schedules.enable", is_on=True),
     "schedules.disable": _switch("schedules.disable", is_on=False),
-    "flags.list": command(Nothing, _list_flags),
+    "flags.list": RegistryLook(Nothing, _list_flags),
     "flags.set": command(_FlagValue, _set_flag),
     "flags.unset": command(_OneFlag, _unset_flag),
 }

@@ -57,6 +57,7 @@ class FleetRow(NamedTuple):
     migration_failed: str | None
     store_bytes: int | None
     last_unlocked_at: int | None
+    lock_number: int
 
 
 class FleetCountRow(NamedTuple):

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from fastapi import Query as FromQuery
 
 from app.bridge.maintenance import fleet
+from app.bridge.strongroom import Strongroom
 from app.registry.fleet import Store
 from app.web import cursors
 from app.web.routes import AskDep, StrictRoute
@@ -23,19 +24,35 @@ async def count_stores(ask: AskDep) -> dict[str, Any]:
 
 @router.get("/stores")
 async def list_stores(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
-    """Members' stores in the order of their making: state, version, size; never content."""
+    """Members' stores in the order of their making, and the group's: never content.
+
+    Returns:
+        A page: state, version, size, and whether any process has the store open now; of one
+        under a key, that is whether it is unlocked. `group` is the group's own store, the same on
+        each page.
+    """
     [after] = cursors.ids_of(query.cursor, 1)
     rows = await fleet.list_page(ask.room, after, query.limit + 1)
-    return cursors.page_of(rows, query.limit, _store, lambda row: cursors.encode(row.id))
+    answer = cursors.page_of(
+        rows, query.limit, lambda row: _store(ask.room, row), lambda row: cursors.encode(row.id)
+    )
+    group = {
+        "encrypted": False,
+        "open": True,
+        "schema_version": fleet.group_version(),
+        "store_bytes": await fleet.group_bytes(ask.room),
+    }
+    return {**answer, "group": group}
 
 
-def _store(row: Store) -> dict[str, Any]:
+def _store(room: Strongroom, row: Store) -> dict[str, Any]:
     return {
         "user_id": row.id,
         "username": row.username,
         "encrypted": bool(row.encrypted),
         "active": bool(row.active),
         "store_state": row.store_state,
+        "open": fleet.is_open(room, row),
         "schema_version": row.schema_version,
         "schema_check": row.schema_check,
         "migration_failed": row.migration_failed is not None,

@@ -31,8 +31,8 @@ async def list_audit(query: Annotated[AuditQuery, FromQuery()], ask: AskDep) -> 
 
     Returns:
         A page. `fields` maps each changed field to its values before and after: of content the
-        size, of secrets that they changed. It is null once the fields are gone. Changes of
-        reports are not among them.
+        size, of secrets that they changed; times as everywhere. It is null once the fields are
+        gone. Changes of reports are not among them.
     """
     which = ChangeFilter(
         entity=query.entity,
@@ -57,5 +57,13 @@ def _item(row: Change) -> dict[str, Any]:
         "action": row.action,
         "request_id": row.request_id,
         "trace_id": row.trace_id,
-        "fields": None if row.fields is None else json.loads(row.fields),
+        "fields": None if row.fields is None else _fields(json.loads(row.fields)),
+    }
+
+
+def _fields(recorded: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The fields as they are shown: a column `..._at` is a time, which is on record as a number."""
+    return {
+        name: [time_or_none(each) for each in values] if name.endswith("_at") else values
+        for name, values in recorded.items()
     }

@@ -25,7 +25,8 @@ _MAKING: Final = """Have events sent to a url, signed by the secret that is show
 `event_types` are names, as `memory_doc.updated`, or patterns: `memory_doc.*`, `*`. What is sent is
 `{type, timestamp, data}` by the Standard Webhooks convention, at least once each and with the same
 `webhook-id` at every try. From one's own store it tells ids alone, unless `include_content` has it
-carry the event's fields as well. Each try has 10 seconds; redirects are not followed.
+carry the event's fields as well. Where the change came with a `traceparent`, so does each try, of
+the same trace. Each try has 10 seconds; redirects are not followed.
 """
 
 Url = Annotated[Line, Field(min_length=1, max_length=URL_CHARS_MAX)]

@@ -15,6 +15,7 @@ from app.bridge.strongroom import Strongroom
 from app.errors.callers import InvalidCredentialsError, NotFoundError
 from app.errors.conflicts import AlreadySetUpError, LastAdministratorError, UsernameTakenError
 from app.errors.inputs import InvalidInputError, WeakPasswordError
+from app.errors.stores import StoreLockedError
 from app.ids import UserId
 from app.runtime import audit
 from app.runtime.audit import ChangeFilter
@@ -176,6 +177,28 @@ def test_a_listing_holds_nothing_that_opens_a_store(tmp_path: Path) -> None:
         (user,) = await _users(room)
         assert user["last_unlocked_at"].endswith("Z")
         assert user["store_bytes"] > 0
+
+    _run(tmp_path, work)
+
+
+def test_a_running_service_looks_as_somebody_outside_does(tmp_path: Path) -> None:
+    """The same answers, and beside them what is under a key that it has."""
+
+    async def work(room: Strongroom) -> None:
+        await add(room, "ana")
+        await add(room, "ben", encrypted=False)
+        for name in ("user.list", "flags.list", "operations.list", "jobs.list", "breakers.list"):
+            seen = await commands.perform(room, name, {})
+            assert commands.look(room.settings, name, {}) == seen
+        of_ben, of_ana = {"user": "ben"}, {"user": "ana"}
+        seen = await commands.perform(room, "deliveries.list", of_ben)
+        assert commands.look(room.settings, "deliveries.list", of_ben) == seen
+        with pytest.raises(StoreLockedError):
+            await commands.perform(room, "jobs.list", of_ana)
+        await signin.sign_in(room, "ana", PASSWORD, CALL)
+        assert await commands.perform(room, "jobs.list", of_ana) == {"jobs": []}
+        with pytest.raises(StoreLockedError):
+            commands.look(room.settings, "jobs.list", of_ana)
 
     _run(tmp_path, work)
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @contextlib.contextmanager
-def _listening(settings: Settings, reply: bytes) -> Iterator[list[bytes]]:
+def listening(settings: Settings, reply: bytes) -> Iterator[list[bytes]]:
     """A server of the socket that says one thing; what it was asked."""
     settings.database.mkdir(exist_ok=True)
     folder = os.open(settings.database, os.O_PATH)
@@ -47,7 +47,7 @@ def _listening(settings: Settings, reply: bytes) -> Iterator[list[bytes]]:
 
 def test_a_running_server_is_asked(terminal: Terminal) -> None:
     """The command goes to it whole, and nothing is done here."""
-    with _listening(terminal.settings, b'{"result": {"x": 1}}\n') as asked:
+    with listening(terminal.settings, b'{"result": {"x": 1}}\n') as asked:
         assert control.perform(terminal.settings, "lock", {"user": "ana"}) == {"x": 1}
     assert json.loads(asked[0]) == {"command": "lock", "arguments": {"user": "ana"}}
     assert not terminal.settings.system_file.exists()
@@ -59,16 +59,16 @@ def test_a_refusal_is_told_as_the_server_says_it(terminal: Terminal) -> None:
         refusal = {"error": {"code": code, "detail": "So it is."}}
         reply = json.dumps(refusal).encode() + b"\n"
         told = pytest.raises(RefusedError, match=r"^So it is\.$")
-        with _listening(terminal.settings, reply), told:
+        with listening(terminal.settings, reply), told:
             control.perform(terminal.settings, "lock", {"user": "ana"})
-        with _listening(terminal.settings, reply):
+        with listening(terminal.settings, reply):
             assert terminal.answer("lock", "ana", code=ends) == refusal
 
 
 @pytest.mark.parametrize("reply", [b"", b'{"result": ', b"hang up"])
 def test_a_server_that_goes_away_is_told(terminal: Terminal, reply: bytes) -> None:
     """It is not known whether the command was done, so it is not done again here."""
-    with _listening(terminal.settings, reply), pytest.raises(NoAnswerError, match="look whether"):
+    with listening(terminal.settings, reply), pytest.raises(NoAnswerError, match="look whether"):
         control.perform(terminal.settings, "lock", {"user": "ana"})
     assert not terminal.settings.system_file.exists()
 
@@ -92,7 +92,7 @@ def test_a_server_that_starts_is_waited_for(
     with contextlib.ExitStack() as later:
 
         def listen(_: float) -> None:
-            later.enter_context(_listening(terminal.settings, b'{"result": {}}\n'))
+            later.enter_context(listening(terminal.settings, b'{"result": {}}\n'))
 
         monkeypatch.setattr(time, "sleep", listen)
         with supervisor.root_taken(terminal.settings):

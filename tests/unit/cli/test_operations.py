@@ -20,7 +20,7 @@ async def _diverge(terminal: Terminal, key: str) -> None:
 
 
 def test_what_waits_for_a_person_is_shown_and_released(terminal: Terminal) -> None:
-    """Once; then the program has finished it, for there is nobody to erase."""
+    """Once; then the next start has finished it, for there is nobody to erase."""
     assert terminal.answer("init")
     assert terminal.answer("operations", "list") == {"operations": []}
     asyncio.run(_diverge(terminal, "k"))
@@ -28,6 +28,7 @@ def test_what_waits_for_a_person_is_shown_and_released(terminal: Terminal) -> No
     released = terminal.run("operations", "release", "k")
     assert released.exit_code == 0, released.output
     assert released.stdout.startswith("k erase of somebody since ")
+    assert terminal.answer("init")
     assert terminal.answer("operations", "list") == {"operations": []}
     asyncio.run(_diverge(terminal, "l"))
     assert terminal.answer("operations", "release", "l")["operation"]["diverged"] is False

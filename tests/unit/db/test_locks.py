@@ -315,6 +315,21 @@ def test_use_of_a_store_is_told_to_other_processes(locks: LockFile, stranger: Lo
     assert not locks.is_used_elsewhere(7)
 
 
+def test_an_open_store_is_seen_by_all(locks: LockFile, stranger: LockFile) -> None:
+    """By who has it open and by others, shared or alone, and without taking it."""
+    both = (locks, stranger)
+    assert [each.is_open(7) for each in both] == [False, False]
+    stranger.acquire_shared(7)
+    assert [each.is_open(7) for each in both] == [True, True]
+    assert [each.is_open(8) for each in both] == [False, False]
+    stranger.release_shared(7)
+    assert [each.is_open(7) for each in both] == [False, False]
+    assert locks.try_exclusive(7)
+    assert [each.is_open(7) for each in both] == [True, True]
+    locks.close()
+    assert [each.is_open(7) for each in both] == [False, False]
+
+
 def test_the_shared_lock_is_counted(locks: LockFile, stranger: LockFile) -> None:
     """Several holders in a process share one kernel lock, free with the last of them."""
     locks.acquire_shared(7)

@@ -319,7 +319,7 @@ def test_an_endpoint_may_ask_for_a_longer_pause(
     [claimed] = take(store)
     with store.write() as tx:
         result = replace(FAILED, retry_after_ms=asked_ms)
-        assert deliveries.settle(tx, claimed, result, POLICY, 1.1) == ("retry", False)
+        assert deliveries.settle(tx, claimed, result, POLICY, 1.1) == ("retry", None)
     assert one(store, "next_attempt_at") == store.clock() + pause_ms
 
 

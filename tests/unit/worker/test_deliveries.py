@@ -3,12 +3,14 @@
 import asyncio
 import base64
 import contextlib
+import dataclasses
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
 
-from app import telemetry
+from app import metrics, telemetry
 from app.bridge.accounts import members, signin
 from app.bridge.callers import Caller
 from app.bridge.notifications import deliveries as words
@@ -125,6 +127,26 @@ def test_what_is_told_is_the_members_choice(office: Rig, far: Endpoint) -> None:
         own, groups = (each.event["data"] for each in far.received)
         assert own["payload"]["path"] == "kept.md"
         assert groups["payload"]["path"] == "plan.md"
+
+    office.run(main)
+
+
+def test_a_trace_goes_on_with_what_is_told(office: Rig, far: Endpoint) -> None:
+    """Each try is a span of its own of the trace that the change came with; else there is none."""
+    trace_id = "ab" * 16
+    traced = dataclasses.replace(ACTOR, trace_id=trace_id)
+
+    async def main(room: Strongroom) -> None:
+        ana = await signed_in(room)
+        await add_webhook(room, ana, far, "group")
+        async with delivering(room):
+            for count, actor in enumerate((traced, traced, ACTOR), 1):
+                await write(room.stores.group, "plan.md", str(count), actor)
+                await until(lambda count=count: len(far.received) == count)  # type: ignore[misc] # one for each
+        *sent, untraced = (each.headers.get("traceparent") for each in far.received)
+        assert untraced is None
+        spans = [re.fullmatch(f"00-{trace_id}-([0-9a-f]{{16}})-01", each or "") for each in sent]
+        assert len({each[1] for each in spans if each}) == 2
 
     office.run(main)
 
@@ -666,6 +688,9 @@ def test_a_connection_in_trouble_is_told_once(
     told: list[str] = []
     monkeypatch.setattr(telemetry, "breaker_opened", lambda: told.append("opened"))
     monkeypatch.setattr(telemetry, "breakers_stay_open", lambda n: told.append(f"{n} open"))
+    counted: list[tuple[str, ...]] = []
+    monkeypatch.setattr(metrics, "delivery_tried", lambda *labels: counted.append(labels))
+    monkeypatch.setattr(metrics, "breaker_turned", lambda state: counted.append((state,)))
     far.answer = lambda _received: 503
 
     async def main(room: Strongroom) -> None:
@@ -684,6 +709,14 @@ def test_a_connection_in_trouble_is_told_once(
                 await asyncio.sleep(0.05)
             await settled(store, "succeeded")
         assert told == ["opened", "1 open"]
+        turns = [labels for labels in counted if len(labels) == 1]
+        assert turns == [("open",), ("closed",)]
+        assert counted.count(("webhook", "succeeded")) == 5
+        assert set(counted) - set(turns) == {
+            ("webhook", "retry"),
+            ("webhook", "held"),
+            ("webhook", "succeeded"),
+        }
 
     office.run(main)
 

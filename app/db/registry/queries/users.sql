@@ -170,7 +170,7 @@ UPDATE users SET migration_failed = NULL WHERE migration_failed IS NOT NULL RETU
 -- name: list_fleet
 -- Members' stores in order of their making, after a given one: what is known of each unopened.
 SELECT id, username, encrypted, active, store_state, schema_version, schema_check,
-  migration_failed, store_bytes, last_unlocked_at
+  migration_failed, store_bytes, last_unlocked_at, lock_number
 FROM users WHERE id > :after ORDER BY id LIMIT :limit;
 
 -- name: count_fleet

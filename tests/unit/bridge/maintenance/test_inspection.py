@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.bridge import commands, layout
+from app.bridge import layout
 from app.bridge.maintenance import inspection
-from app.bridge.maintenance.inspection import Inspection, UnreadableRootError, inspect, reading
+from app.bridge.maintenance.inspection import Inspection, inspect
+from app.bridge.reading import UnreadableRootError, reading
 from app.bridge.strongroom import Strongroom
 from app.clock import system_clock
 from app.db import files
@@ -306,9 +307,7 @@ def test_a_taken_registry_is_a_refusal(root: _Root) -> None:
 def test_a_reader_sees_the_members_and_no_content(root: _Root) -> None:
     """The registry can be read from outside; the group's content is closed to this handle."""
     with reading(root.settings) as reader:
-        users = commands.describe_all(reader)["users"]
-        assert isinstance(users, list)
-        assert len(users) == 3
+        assert len(reader.all(sql.LIST_ALL_ACCOUNTS)) == 3
         with pytest.raises(Exception, match=r"prohibited|authoriz"):
             reader._connection.all("SELECT * FROM memory_docs")
 
