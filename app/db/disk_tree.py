@@ -151,6 +151,15 @@ def find(root: int, key: str, size_max: int) -> Text | None:
         return _text(_read_held(held, size_max), status)
 
 
+def find_version(root: int, key: str, size_max: int) -> int | None:
+    """The version of the text that stands there; None where none does."""
+    try:
+        found = find(root, key, size_max)
+    except (NotANoteError, NotTextError):
+        return None
+    return None if found is None else found.version
+
+
 def _read_held(held: int, size_max: int) -> bytes:
     """All of a regular file that is held by its inode."""
     descriptor = os.open(f"/proc/self/fd/{held}", os.O_RDONLY | os.O_CLOEXEC)

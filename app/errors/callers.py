@@ -1,5 +1,7 @@
 """Who calls, and what they may: credentials, rights, limits, and what is not there for them."""
 
+from typing import ClassVar
+
 from app.errors.root import StrongroomError
 
 
@@ -67,12 +69,16 @@ class TooManyStreamsError(StrongroomError):
     """The caller has as many streams open as one may: close one."""
 
     code = "too_many_streams"
+    retry_after_s: ClassVar[int] = 10
+    """One of them may end by itself meanwhile."""
 
 
 class TooManyApprovalsError(StrongroomError):
     """Too many writes of the member's agents wait for a decision: have some decided first."""
 
     code = "too_many_approvals"
+    retry_after_s: ClassVar[int] = 60
+    """A person decides, in a person's time."""
 
 
 class TooManyAttemptsError(StrongroomError):

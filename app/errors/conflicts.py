@@ -49,10 +49,10 @@ class VersionConflictError(ConflictError):
 
     code = "version_conflict"
 
-    def __init__(self, current_version: int | None = None) -> None:
+    def __init__(self, current_version: int | str | None = None) -> None:
         super().__init__()
         self.current_version = current_version
-        """The version that stands now; None when there is nothing."""
+        """The version that stands now, or the tag of a content; None when there is nothing."""
 
 
 class AlreadyExistsError(ConflictError):
@@ -60,10 +60,10 @@ class AlreadyExistsError(ConflictError):
 
     code = "already_exists"
 
-    def __init__(self, current_version: int | None = None) -> None:
+    def __init__(self, current_version: int | str | None = None) -> None:
         super().__init__()
         self.current_version = current_version
-        """The version that stands now."""
+        """The same of what stands now."""
 
 
 class PathConflictError(ConflictError):

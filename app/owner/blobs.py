@@ -81,21 +81,26 @@ class BlobCondition:
     must_not_exist: bool = False
     """`If-None-Match: *`."""
 
-    def require(self, present: BlobRow | None) -> None:
+    def require(self, present: BlobRow | None, *, is_told: bool = True) -> None:
         """Judge what stands.
+
+        Args:
+            present: It.
+            is_told: Whether its tag may be told: it tells the same bytes elsewhere.
 
         Raises:
             AlreadyExistsError: There is a blob and must be none.
             VersionConflictError: There is none and must be one, or it is another.
         """
+        told = tag_of(present) if present is not None and is_told else None
         if present is None:
             holds = self.match is None and not self.must_exist
         elif self.must_not_exist:
-            raise AlreadyExistsError(None)
+            raise AlreadyExistsError(told)
         else:
             holds = self.match is None or tag_of(present) in self.match
         if not holds:
-            raise VersionConflictError
+            raise VersionConflictError(told)
 
 
 class Put(NamedTuple):
@@ -169,7 +174,8 @@ def put(  # noqa: PLR0913, PLR0917 - the write's six facts, all of the caller's
     doc_id, report_id = _place_of(tx, new, may)
     # Also one that hangs on a report closed to the caller, of which nothing more is told.
     present = tx.one(statements.FIND_BLOB, id=new.id)
-    condition.require(present)
+    is_told = present is not None and may_see(tx, present, may)
+    condition.require(present, is_told=is_told)
     if present is not None:
         said = (new.media_type, new.name, doc_id, report_id, content.digest)
         if said != (

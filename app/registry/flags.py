@@ -20,7 +20,8 @@ Value = bool | int | str
 FlagChange = FlagChangeRow
 _LAST: Final = "~"
 """Comes after every id."""
-_TEXT_MAX: Final = 1_000
+TEXT_MAX: Final = 1_000
+"""Characters of a flag that is a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def set_value(tx: RegistryTransactor, name: str, value: Value, operator: str) ->
         InvalidInputError: The value is of another type, or too long.
     """
     flag = require_declared(name)
-    if not _fits(value, flag) or (isinstance(value, str) and len(value) > _TEXT_MAX):
+    if not _fits(value, flag) or (isinstance(value, str) and len(value) > TEXT_MAX):
         raise InvalidInputError(field="value")
     before = tx.one(sql.FIND_FLAG, name=name)
     after = json.dumps(value)

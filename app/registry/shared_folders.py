@@ -15,6 +15,7 @@ from app.registry import accounts
 from app.runtime.versions import Match, require_version
 
 SharedFolder = SharedFolderRow
+JoinedFolder = JoinedFolderRow
 Member = RootMemberRow
 _REFUSED: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SEPARATOR: Final = re.compile(r"[/\\]")

@@ -2,12 +2,12 @@
 
 import base64
 import re
-from collections.abc import Callable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 from app.errors.inputs import InvalidInputError
 from app.ids import is_uuid
-from app.web.shapes import page
+from app.web.shapes import PageQuery, page
 
 RowT = TypeVar("RowT")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -98,7 +98,7 @@ def place_of(cursor: str | None) -> tuple[int, str] | None:
 def page_of(
     rows: Sequence[RowT],
     limit: int,
-    item: Callable[[RowT], dict[str, object]],
+    item: Callable[[RowT], Mapping[str, Any]],
     place: Callable[[RowT], str],
 ) -> dict[str, object]:
     """A page of rows of which one more than the limit was asked for, to see whether it is there.
@@ -115,3 +115,39 @@ def page_of(
     shown = rows[:limit]
     following = place(shown[-1]) if len(rows) > limit else None
     return page([item(row) for row in shown], following)
+
+
+def page_of_all(
+    rows: Iterable[RowT],
+    query: PageQuery,
+    item: Callable[[RowT], Mapping[str, Any]],
+    *order: Callable[[RowT], str | int],
+    is_falling: bool = False,
+) -> dict[str, object]:
+    """A page of a list that is read whole, being short.
+
+    Args:
+        rows: All of them.
+        query: Which page.
+        item: A row as the answer gives it.
+        order: What the list is ordered by, and by what next; together no two rows' are the
+            same. A number is not negative.
+        is_falling: Whether the last comes first.
+
+    Returns:
+        The page; it begins after the cursor's place, whether the row there still stands or not.
+
+    Raises:
+        InvalidInputError: It is no cursor of this list.
+    """
+
+    def place(row: RowT) -> list[str]:
+        parts = (part(row) for part in order)
+        # As texts, numbers too: so they are compared with those of a cursor.
+        return [f"{part:018}" if isinstance(part, int) else part for part in parts]
+
+    left = sorted(rows, key=place, reverse=is_falling)
+    if query.cursor is not None:
+        after = _decode(query.cursor, len(order))
+        left = [row for row in left if (place(row) < after if is_falling else place(row) > after)]
+    return page_of(left, query.limit, item, lambda row: encode(*place(row)))

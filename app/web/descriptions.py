@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
+from app.settings import Settings
 from app.web import idempotency
 from app.web.callers import UNSAFE
 from app.web.errors import CODES, MEDIA_TYPE
@@ -33,7 +34,7 @@ _PROBLEM: Final[Mapping[str, Any]] = {
                 },
             },
         },
-        "current_version": {"type": ["integer", "null"]},
+        "current_version": {"type": ["integer", "string", "null"]},
         "lines": {"type": "array", "items": {"type": "integer"}},
         "first_seq": {"type": "integer"},
         "entry": {"type": ["integer", "null"]},
@@ -90,10 +91,20 @@ def raw_body(*kinds: str, fields: type[Any] | None = None) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The whole description, made once."""
+def describe(app: FastAPI, settings: Settings) -> dict[str, Any]:
+    """The whole description, with the limits that are set on this box."""
     description = app.openapi()
     components = description.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = _PROBLEM
     components["securitySchemes"] = _SCHEMES
+    _tell_limits(description, settings)
     return description
+
+
+def _tell_limits(description: Mapping[str, Any], settings: Settings) -> None:
+    """Say what no form can, for it is a setting: see `Figures` and `Settings`."""
+    wait = description["components"]["schemas"]["ClaimBody"]["properties"]["wait_s"]
+    wait["maximum"] = min(wait["maximum"], settings.job_wait_s)
+    for parameter in description["paths"]["/api/events"]["get"]["parameters"]:
+        if parameter["name"] == "limit":
+            parameter["schema"]["maximum"] = settings.event_page_max

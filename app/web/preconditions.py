@@ -18,6 +18,11 @@ _OURS: Final = re.compile(r'"([1-9][0-9]{0,17})"')
 _ANY: Final = "*"
 
 
+_SHOWS_NONE: Final = (
+    "What this call is about shows no version: send it without If-Match and If-None-Match."
+)
+
+
 def etag(version: int | str) -> str:
     """The ETag of a version, or of a blob's content."""
     return f'"{version}"'
@@ -140,7 +145,7 @@ def require_tag(request: Request, tag: str) -> None:
     """
     match = _header(request, "if-match")
     if match is not None and match != _ANY and etag(tag) not in _strong(match):
-        raise VersionConflictError
+        raise VersionConflictError(tag)
 
 
 def is_known(request: Request, version: int | str) -> bool:
@@ -154,6 +159,16 @@ def is_known(request: Request, version: int | str) -> bool:
         return any(tag == etag(version) for _, tag in _read_tags(text))
     except InvalidInputError:
         return False
+
+
+def require_unconditional(request: Request) -> None:
+    """Refuse a condition where no version stands that it could be held against.
+
+    Raises:
+        VersionConflictError: There is one; whatever it asks for, none such stands.
+    """
+    if "if-match" in request.headers or "if-none-match" in request.headers:
+        raise VersionConflictError().advised(_SHOWS_NONE)
 
 
 def match_of(request: Request) -> frozenset[int] | None:

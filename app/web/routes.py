@@ -20,6 +20,7 @@ from app.runtime.idempotency import Replayed
 from app.web import callers, descriptions, idempotency
 from app.web.envelope import TRACE_ID
 from app.web.errors import REQUEST_ID
+from app.web.preconditions import require_unconditional
 from app.web.rules import RULES, Rule
 from app.web.strict_json import JsonRequest, require_json, require_nothing
 
@@ -64,6 +65,8 @@ class StrictRoute(APIRoute):
             await callers.require(caller, self.rule, room)
             callers.note_seen(room, caller)
             request.scope[_CALLER] = caller
+        if request.method in callers.UNSAFE and not self.rule.takes_conditions:
+            require_unconditional(request)
         require_known_query(request, self._query_names, self._list_names)
         if self.body_field is not None:
             await require_json(request)

@@ -1,7 +1,7 @@
 """Who may call what: one table, route to rule. A route without a rule cannot be served."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from app.registry.roles import Capability
@@ -26,6 +26,13 @@ class Rule:
     again; nothing, for the call only reads; it is refused, for a secret or lease comes or goes."""
     secret_field: str | None = None
     """An optional field of the body that is a secret: with it a key is refused."""
+    takes_conditions: bool = False
+    """Whether the call, on an unsafe method, holds `If-Match` and `If-None-Match` against what
+    stands; any other refuses a request that has one of them."""
+
+    def on_condition(self) -> "Rule":
+        """The same for a call on what has a version."""
+        return replace(self, takes_conditions=True)
 
 
 PUBLIC: Final = Rule(is_public=True, repeats="refused")
@@ -35,9 +42,9 @@ _PERSON: Final = Rule()
 _PERSON_SECRET: Final = Rule(repeats="refused")
 """A secret comes or goes: such an answer is never kept."""
 _READ: Final = Rule(scope="memory:read", repeats="unneeded")
-_WRITE: Final = Rule(scope="")
+_WRITE: Final = Rule(scope="").on_condition()
 """Writing: the path decides which scope, in `bridge.notes`."""
-_EDIT: Final = Rule(scope="memory:read")
+_EDIT: Final = Rule(scope="memory:read").on_condition()
 """Writing whose answer depends on the text that stands: the scope of its path, and this one."""
 _MCP: Final = Rule(scope="", repeats="refused")
 """Each tool asks for its own scope; what it answers is an envelope that is never kept."""
@@ -86,8 +93,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/tokens": Rule(is_recent=True, repeats="refused"),
     "DELETE /api/tokens/{token_id}": _PERSON,
     "GET /api/me": Rule(scope="account"),
-    "PATCH /api/me": _PERSON,
-    "PUT /api/me/password": _PERSON_SECRET,
+    "PATCH /api/me": _PERSON.on_condition(),
+    "PUT /api/me/password": _PERSON_SECRET.on_condition(),
     "POST /api/me/recovery-code": _PERSON_SECRET,
     "POST /api/me/rotate": _PERSON_SECRET,
     "POST /api/me/lock": _PERSON,
@@ -98,7 +105,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "PUT /api/file": _WRITE,
     "PATCH /api/file": _EDIT,
     "DELETE /api/file": _WRITE,
-    "POST /api/file/read": _READ,
+    "POST /api/file/read": _READ.on_condition(),
     "POST /api/file/write": _WRITE,
     "POST /api/file/append": _WRITE,
     "POST /api/file/edit": _EDIT,
@@ -115,7 +122,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/search": _READ,
     "POST /api/search": _READ,
     "GET /api/tools": ANYBODY,
-    "POST /api/tools/read_file": _READ,
+    "POST /api/tools/read_file": _READ.on_condition(),
     "POST /api/tools/write_file": _WRITE,
     "POST /api/tools/append_file": _WRITE,
     "POST /api/tools/edit_file": _EDIT,
@@ -124,7 +131,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "POST /api/tools/list_files": _READ,
     "POST /api/tools/search_file": _READ,
     "POST /api/tools/memory_search": _READ,
-    "POST /api/tools/view": _READ,
+    "POST /api/tools/view": _READ.on_condition(),
     "POST /api/tools/create": _WRITE,
     "POST /api/tools/str_replace": _EDIT,
     "POST /api/tools/insert": _EDIT,
@@ -144,8 +151,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/admin/approval-rules": _SEES_RULES,
     "POST /api/admin/approval-rules": _SET_RULE,
     "GET /api/admin/approval-rules/{rule_id}": _SEES_RULES,
-    "PATCH /api/admin/approval-rules/{rule_id}": _SET_RULE,
-    "DELETE /api/admin/approval-rules/{rule_id}": _SET_RULE,
+    "PATCH /api/admin/approval-rules/{rule_id}": _SET_RULE.on_condition(),
+    "DELETE /api/admin/approval-rules/{rule_id}": _SET_RULE.on_condition(),
     "POST /api/reports": _WRITE_REPORTS,
     "GET /api/reports": _READ_REPORTS,
     "GET /api/reports/{home}/{report_id}": _READ_REPORTS,
@@ -169,8 +176,10 @@ RULES: Final[Mapping[str, Rule]] = {
     "GET /api/admin/users": Rule(scope="admin", capability="users.read"),
     "GET /api/admin/users/{user_id}": Rule(scope="admin", capability="users.read"),
     "POST /api/admin/users": Rule(capability="users.manage", repeats="refused"),
-    "PATCH /api/admin/users/{user_id}": _CHANGE_USER,
-    "DELETE /api/admin/users/{user_id}": Rule(is_recent=True, capability="users.manage"),
+    "PATCH /api/admin/users/{user_id}": _CHANGE_USER.on_condition(),
+    "DELETE /api/admin/users/{user_id}": Rule(
+        is_recent=True, capability="users.manage"
+    ).on_condition(),
     "GET /api/admin/invitations": Rule(scope="admin", capability="users.read"),
     "POST /api/admin/invitations": Rule(capability="users.manage", repeats="refused"),
     "DELETE /api/admin/invitations/{invitation_id}": Rule(capability="users.manage"),
@@ -180,66 +189,66 @@ RULES: Final[Mapping[str, Rule]] = {
     "DELETE /api/admin/supervision/{subject}/{supervisor}": Rule(capability="supervision.manage"),
     "POST /api/jobs": _JOBS,
     "POST /api/jobs/claim": _CLAIM,
-    "POST /api/jobs/{job_id}/heartbeat": _JOBS,
-    "POST /api/jobs/{job_id}/complete": _JOBS,
-    "POST /api/jobs/{job_id}/fail": _JOBS,
-    "POST /api/jobs/{job_id}/cancel": _JOBS,
+    "POST /api/jobs/{job_id}/heartbeat": _JOBS.on_condition(),
+    "POST /api/jobs/{job_id}/complete": _JOBS.on_condition(),
+    "POST /api/jobs/{job_id}/fail": _JOBS.on_condition(),
+    "POST /api/jobs/{job_id}/cancel": _JOBS.on_condition(),
     "GET /api/jobs": _JOBS,
     "GET /api/jobs/{job_id}": _JOBS,
     "GET /api/webhooks": _PERSON,
     "POST /api/webhooks": _WEBHOOK_SECRET,
     "GET /api/webhooks/{webhook_id}": _PERSON,
-    "PATCH /api/webhooks/{webhook_id}": _SET_WEBHOOK,
-    "DELETE /api/webhooks/{webhook_id}": _SET_WEBHOOK,
-    "POST /api/webhooks/{webhook_id}/secret": _WEBHOOK_SECRET,
+    "PATCH /api/webhooks/{webhook_id}": _SET_WEBHOOK.on_condition(),
+    "DELETE /api/webhooks/{webhook_id}": _SET_WEBHOOK.on_condition(),
+    "POST /api/webhooks/{webhook_id}/secret": _WEBHOOK_SECRET.on_condition(),
     "GET /api/webhooks/{webhook_id}/deliveries": _PERSON,
-    "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": _SET_WEBHOOK,
+    "POST /api/webhooks/{webhook_id}/deliveries/{delivery_id}/retry": _SET_WEBHOOK.on_condition(),
     "GET /api/admin/deliveries": _OPERATE,
     "GET /api/admin/deliveries/{delivery_id}": _OPERATE,
-    "POST /api/admin/deliveries/{delivery_id}/retry": _ACT_ON_JOB,
-    "POST /api/admin/deliveries/{delivery_id}/cancel": _ACT_ON_JOB,
-    "POST /api/admin/deliveries/{delivery_id}/release": _ACT_ON_JOB,
+    "POST /api/admin/deliveries/{delivery_id}/retry": _ACT_ON_JOB.on_condition(),
+    "POST /api/admin/deliveries/{delivery_id}/cancel": _ACT_ON_JOB.on_condition(),
+    "POST /api/admin/deliveries/{delivery_id}/release": _ACT_ON_JOB.on_condition(),
     "GET /api/admin/breakers": _OPERATE,
     "POST /api/admin/breakers/reset": _ACT_ON_JOB,
     "GET /api/admin/jobs": _OPERATE,
     "GET /api/admin/jobs/{job_id}": _OPERATE,
-    "POST /api/admin/jobs/{job_id}/retry": _ACT_ON_JOB,
-    "POST /api/admin/jobs/{job_id}/cancel": _ACT_ON_JOB,
-    "DELETE /api/admin/jobs/{job_id}": _ACT_ON_JOB,
+    "POST /api/admin/jobs/{job_id}/retry": _ACT_ON_JOB.on_condition(),
+    "POST /api/admin/jobs/{job_id}/cancel": _ACT_ON_JOB.on_condition(),
+    "DELETE /api/admin/jobs/{job_id}": _ACT_ON_JOB.on_condition(),
     "GET /api/schedules": _SCHEDULES,
     "POST /api/schedules": _SCHEDULES,
     "GET /api/schedules/{schedule_id}": _SCHEDULES,
-    "PATCH /api/schedules/{schedule_id}": _SCHEDULES,
-    "DELETE /api/schedules/{schedule_id}": _SCHEDULES,
+    "PATCH /api/schedules/{schedule_id}": _SCHEDULES.on_condition(),
+    "DELETE /api/schedules/{schedule_id}": _SCHEDULES.on_condition(),
     "GET /api/schedules/{schedule_id}/runs": _SCHEDULES,
-    "POST /api/schedules/{schedule_id}/run": _SCHEDULES,
+    "POST /api/schedules/{schedule_id}/run": _SCHEDULES.on_condition(),
     "GET /api/admin/schedules": _OPERATE,
     "POST /api/admin/schedules": _ACT_ON_JOB,
     "GET /api/admin/schedules/{schedule_id}": _OPERATE,
-    "PATCH /api/admin/schedules/{schedule_id}": _ACT_ON_JOB,
-    "DELETE /api/admin/schedules/{schedule_id}": _ACT_ON_JOB,
+    "PATCH /api/admin/schedules/{schedule_id}": _ACT_ON_JOB.on_condition(),
+    "DELETE /api/admin/schedules/{schedule_id}": _ACT_ON_JOB.on_condition(),
     "GET /api/admin/schedules/{schedule_id}/runs": _OPERATE,
-    "POST /api/admin/schedules/{schedule_id}/run": _ACT_ON_JOB,
+    "POST /api/admin/schedules/{schedule_id}/run": _ACT_ON_JOB.on_condition(),
     "GET /api/shared-folders": _SEES_ROOTS,
     "GET /api/admin/shared-folders": _SEES_FOLDERS,
     "POST /api/admin/shared-folders": _KEEPS_FOLDERS,
     "GET /api/admin/shared-folders/{folder_id}": _SEES_FOLDERS,
-    "PATCH /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS,
-    "DELETE /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS,
+    "PATCH /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS.on_condition(),
+    "DELETE /api/admin/shared-folders/{folder_id}": _KEEPS_FOLDERS.on_condition(),
     "GET /api/admin/shared-folders/{folder_id}/members": _SEES_FOLDERS,
     "PUT /api/admin/shared-folders/{folder_id}/members/{user_id}": _KEEPS_FOLDERS,
     "DELETE /api/admin/shared-folders/{folder_id}/members/{user_id}": _KEEPS_FOLDERS,
     "GET /api/projects": _SEES_ROOTS,
     "POST /api/projects": _PERSON,
     "GET /api/projects/{project_id}": _SEES_ROOTS,
-    "PATCH /api/projects/{project_id}": _PERSON,
-    "DELETE /api/projects/{project_id}": _PERSON,
+    "PATCH /api/projects/{project_id}": _PERSON.on_condition(),
+    "DELETE /api/projects/{project_id}": _PERSON.on_condition(),
     "GET /api/projects/{project_id}/members": _SEES_ROOTS,
     "PUT /api/projects/{project_id}/members/{user_id}": _PERSON,
     "DELETE /api/projects/{project_id}/members/{user_id}": _PERSON,
     "GET /api/admin/flags": _OPERATE,
-    "PUT /api/admin/flags/{name}": _ACT_ON_JOB,
-    "DELETE /api/admin/flags/{name}": _ACT_ON_JOB,
+    "PUT /api/admin/flags/{name}": _ACT_ON_JOB.on_condition(),
+    "DELETE /api/admin/flags/{name}": _ACT_ON_JOB.on_condition(),
     "GET /api/admin/flags/{name}/changes": _OPERATE,
 }
 """Every route of the service, as `METHOD /template`."""

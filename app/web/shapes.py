@@ -14,6 +14,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.clock import Millis, parse_rfc3339, rfc3339
+from app.crypto.kdf import PASSWORD_LENGTH_MAX
+from app.crypto.passwords import PASSWORD_LENGTH_MIN
+from app.ids import NAME_MAX
 from app.registry.accounts import Account
 
 LIMIT_MAX: Final = 200
@@ -91,6 +94,21 @@ Password = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
 """A password as typed; the rule for new ones is the bridge's."""
 Username = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
 """A name as typed; the rule for new ones is the registry's."""
+NewPassword = Annotated[
+    Password,
+    WithJsonSchema(
+        {"type": "string", "minLength": PASSWORD_LENGTH_MIN, "maxLength": PASSWORD_LENGTH_MAX}
+    ),
+]
+"""A password to be; one that breaks the rule is told so by the rule's own code."""
+NewUsername = Annotated[
+    Username, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": NAME_MAX})
+]
+"""A name to be; so is one that breaks the rule for names."""
+FolderName = Annotated[
+    Name, WithJsonSchema({"type": "string", "minLength": 1, "maxLength": NAME_MAX})
+]
+"""The same of a name that stands in paths."""
 Time = Annotated[
     int,
     BeforeValidator(_read_time),

@@ -75,6 +75,12 @@ def files_of(path: Path) -> set[str]:
     return {each.name for each in path.iterdir()} if path.exists() else set()
 
 
+def require_present(answer: httpx.Response, code: str, tag: str) -> None:
+    """A 412 that tells what stands, in its body and as its ETag."""
+    assert (answer.status_code, code_of(answer)) == (412, code)
+    assert answer.headers["etag"] == tag == f'"{answer.json()["current_version"]}"'
+
+
 def test_a_file_is_stored_and_read(people: People) -> None:
     """201 when it is new, 200 when it is the same again, and the bytes come back as they were."""
     blob_id, content = new_id(), os.urandom(3 * MIB + 17)
@@ -93,7 +99,9 @@ def test_a_file_is_stored_and_read(people: People) -> None:
     assert read.headers["x-content-type-options"] == "nosniff"
     assert read.headers["content-disposition"] == "attachment; filename*=UTF-8''Bild%20%C3%B6.png"
     assert get(people.member, blob_id, if_none_match=read.headers["etag"]).status_code == 304
-    assert get(people.member, blob_id, if_match='"other"').status_code == 412
+    require_present(
+        get(people.member, blob_id, if_match='"other"'), "version_conflict", made.headers["etag"]
+    )
 
 
 def test_anything_else_under_the_same_id_is_refused(people: People) -> None:
@@ -107,7 +115,8 @@ def test_anything_else_under_the_same_id_is_refused(people: People) -> None:
     ):
         assert (refused.status_code, code_of(refused)) == (409, "blob_differs")
     must_be_new = put(people.member, blob_id, b"one", {"if-none-match": "*"})
-    assert (must_be_new.status_code, code_of(must_be_new)) == (412, "already_exists")
+    tag = get(people.member, blob_id).headers["etag"]
+    require_present(must_be_new, "already_exists", tag)
     assert get(people.member, blob_id).content == b"one"
 
 
@@ -151,7 +160,7 @@ def test_what_may_stand_in_no_url_is_said_by_a_body(people: People) -> None:
     said = {"name": "Bild.png", "path": path}
     unmet = who.headers | {"if-match": '"other"'}
     stale = who.service.client.post(at, json=said, headers=unmet)
-    assert (stale.status_code, code_of(stale)) == (412, "version_conflict")
+    require_present(stale, "version_conflict", tag)
     for _ in range(2):
         placed = who.call("POST", at, json=said)
         assert placed.status_code == 200, placed.text
@@ -363,7 +372,8 @@ def test_a_file_is_taken_away(people: People) -> None:
         put(member, blob_id, content).raise_for_status()
     path = f"/api/blobs/{ids[0]}"
     sent = member.headers | {"if-match": '"other"'}
-    assert member.service.client.delete(path, headers=sent).status_code == 412
+    unmet = member.service.client.delete(path, headers=sent)
+    require_present(unmet, "version_conflict", get(member, ids[0]).headers["etag"])
     assert member.call("DELETE", path).status_code == 204
     assert member.call("DELETE", path).status_code == 404
     assert get(member, ids[0]).status_code == 404

@@ -55,6 +55,15 @@ def test_what_was_written_is_found(q: str, people: People) -> None:
     assert hits(people.admin, q) == ["shared-memory/all.md"]
 
 
+def test_a_query_may_be_as_long_as_a_body(people: People) -> None:
+    """No field bounds it; only its beginning counts."""
+    long = "run " * 200_000
+    found = people.admin.call("POST", "/api/search", json={"q": long})
+    assert [item["path"] for item in found.json()["items"]] == ["shared-memory/all.md"]
+    told = people.admin.call("POST", "/api/tools/memory_search", json={"query": long})
+    assert "shared-memory/all.md" in told.json()["output"]
+
+
 @pytest.mark.parametrize(
     "q",
     [

@@ -18,14 +18,17 @@ from app.errors.conflicts import StoreNotEncryptedError
 from app.errors.inputs import PasswordUnchangedError
 from app.ids import SlotId, new_uuid7
 from app.registry import sessions, throttle
+from app.runtime.versions import Match, require_version
 
 
 @dataclass(frozen=True, slots=True)
 class _Endings:
-    """Which of the caller's other ways in end with a new password."""
+    """Which of the caller's other ways in end with a new password, and what it depends on."""
 
     sessions: bool
     tokens: bool
+    match: Match
+    """Versions of the member of which one must stand; None for any."""
 
     def apply(self, tx: RegistryTransactor, caller: Caller) -> None:
         """End them; the calling session stays, and is one whose password was just checked."""
@@ -47,6 +50,7 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
     keep_sessions: bool = False,
     end_tokens: bool = False,
     rotate_key: bool = False,
+    match: Match = None,
 ) -> str | None:
     """Put a new password in the place of the present one.
 
@@ -62,11 +66,13 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
         PasswordUnchangedError: The new one is the present one.
         StoreNotEncryptedError: A new key was asked for where there is none.
         StoreBusyError: The store was not let go in time; nothing was changed.
+        VersionConflictError: Another version of the member stands.
     """
     caller.require_human()
     checked = await passwords.check_again(room, caller.user_id, current, call)
     account = checked.account
     try:
+        require_version(account.version, match)
         await room.stores.on_thread(lambda: password_rule.check(new, account.username))
         # Else a change of a password that somebody else chose would leave it theirs.
         if kdf.normalize(new) == kdf.normalize(current):
@@ -76,10 +82,10 @@ async def change_password(  # noqa: PLR0913 - each is one field of the request
         is_first = bool(account.password_is_temporary)
         if checked.dek is not None and (is_first or rotate_key):
             await note_checked(room, caller, checked, call)
-            wanted = Rotation(checked, new, caller)
+            wanted = Rotation(checked, new, caller, match=match)
             rotated = await rotation.rotate(room, wanted, call, caller.actor(call))
             return rotated.recovery_code
-        endings = _Endings(is_first or not keep_sessions, is_first or end_tokens)
+        endings = _Endings(is_first or not keep_sessions, is_first or end_tokens, match)
         await _replace(room, caller, checked, new, call, endings)
     finally:
         checked.zero()
@@ -100,7 +106,7 @@ async def _replace(  # noqa: PLR0913, PLR0917 - as change_password
     room.reach("password.wrapped")
 
     def write(tx: RegistryTransactor) -> None:
-        passwords.require_still(tx, checked)
+        require_version(passwords.require_still(tx, checked).version, endings.match)
         sessions.require_live(tx, caller.user_id, caller.session_id)
         if wrapped is not None:
             tx.run(

@@ -35,6 +35,7 @@ from app.registry import accounts, sessions
 from app.registry.sessions import Kind, NewSlot
 from app.runtime import steps
 from app.runtime.steps import Outcome, Run
+from app.runtime.versions import Match, require_version
 
 ACTION: Final = "rotate"
 SHAPE: Final = ("copy", "exchange", "switch")
@@ -53,6 +54,8 @@ class Rotation:
     """The session that stays; None ends all, for whoever comes back with a code."""
     is_temporary: bool = False
     """Whether somebody else still knows the password."""
+    match: Match = None
+    """Versions of the member of which one must stand; None for any."""
 
 
 class WayIn(NamedTuple):
@@ -98,6 +101,7 @@ async def rotate(room: Strongroom, wanted: Rotation, call: Call, actor: Actor) -
         StoreNotEncryptedError: A plain file has no key.
         StoreBusyError: The store was not let go in time, or its key was changed meanwhile;
             nothing was changed.
+        VersionConflictError: Another version of the member stands.
     """
     account = wanted.checked.account
     if wanted.checked.dek is not None:
@@ -109,7 +113,7 @@ async def rotate(room: Strongroom, wanted: Rotation, call: Call, actor: Actor) -
         room.reach("rotate.planned")
         async with taken(room, account.id, account.lock_number, ROTATING, actor) as hold:
             room.reach("rotate.taken")
-            await _begin(room, wanted.checked, plan, actor)
+            await _begin(room, wanted, plan, actor)
             # From here on both ends, done and undone, put the store back in service; when
             # one of them fails, the janitor comes to one of them.
             hold.must_finish = True
@@ -139,13 +143,15 @@ async def _plan(room: Strongroom, wanted: Rotation, new_dek: Key, call: Call) ->
     return _Plan(Run(new_uuid7(now)), new_dek, dek_id, wrapped, tuple(slots), code)
 
 
-async def _begin(room: Strongroom, checked: Checked, plan: _Plan, actor: Actor) -> None:
+async def _begin(room: Strongroom, wanted: Rotation, plan: _Plan, actor: Actor) -> None:
     """Put the operation on record, if what was checked still holds."""
+    checked = wanted.checked
     user_id = checked.account.id
 
     def write(tx: RegistryTransactor) -> None:
         if not passwords.holds(tx, checked):
             raise StoreBusyError
+        require_version(accounts.get(tx, user_id).version, wanted.match)
         steps.begin(tx, plan.run, ACTION, user_id, SHAPE)
         steps.sent(tx, plan.run, "copy", plan.dek_id)
 

@@ -174,7 +174,7 @@ def _judge_place(root: int, wanted: Wanted, condition: Condition, size_max: int)
     if not wanted.to.key:
         raise InvalidPathError
     if disk_tree.kind_of(root, wanted.to.key) is not None:
-        raise AlreadyExistsError
+        raise AlreadyExistsError(disk_tree.find_version(root, wanted.to.key, size_max))
     disk_tree.require_folders_above(root, wanted.to.key)
 
 

@@ -223,11 +223,7 @@ class Desk:
         return kind
 
     def _version_at(self, key: str) -> int | None:
-        try:
-            found = disk_tree.find(self.descriptor, key, self.settings.note_bytes_max)
-        except (NotANoteError, NotTextError):
-            return None
-        return None if found is None else found.version
+        return disk_tree.find_version(self.descriptor, key, self.settings.note_bytes_max)
 
     def _keys_below(self, key: str) -> list[str]:
         found = disk_tree.listing(self.descriptor, key, MAX_DEPTH, limit=None)

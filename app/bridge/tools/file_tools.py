@@ -110,9 +110,7 @@ class SearchFile(Arguments):
 class MemorySearch(Arguments):
     """Words to look for in all notes."""
 
-    query: Annotated[
-        str, Field(max_length=65_536, description='All words must be there; "..." is a phrase.')
-    ]
+    query: Annotated[str, Field(description='All words must be there; "..." is a phrase.')]
     scope: Literal["own", "shared", "all"] = "all"
     limit: Annotated[int, Field(ge=1, le=200)] = _HITS
 

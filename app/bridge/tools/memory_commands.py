@@ -91,6 +91,7 @@ async def _view(asking: Asking, given: View) -> Deed[Answer]:
         try:
             note = await files.get(asking.room, asking.caller, call, place.ref)
         except NotANoteError:
+            asking.condition.require(None)
             return await _directory(asking, place, call)
         asking.condition.require(note.version)
         shown = await asking.room.stores.on_thread(lambda: _numbered(place, note, given))

@@ -126,6 +126,7 @@ class ClaimedJobRow(NamedTuple):
     generation: int
     depth: int
     made_by: str
+    version: int
 
 
 class NextJobRow(NamedTuple):

@@ -22,7 +22,7 @@ from app.web.owner.note_shapes import (
     version_json,
 )
 from app.web.owner.note_text import written_response
-from app.web.preconditions import condition_of
+from app.web.preconditions import condition_of, etag, require_match
 from app.web.routes import Ask, AskDep, StrictRoute
 
 router = APIRouter(route_class=StrictRoute)
@@ -45,7 +45,7 @@ async def _list(ask: Ask, what: VersionsQuery | VersionsBody) -> dict[str, Any]:
     )
 
 
-async def _get(ask: Ask, path: str, version: int) -> dict[str, Any]:
+async def _get(ask: Ask, path: str, version: int, response: Response) -> dict[str, Any]:
     ref = paths.clean(path)
     row = await bridge.read(
         ask.room,
@@ -54,6 +54,8 @@ async def _get(ask: Ask, path: str, version: int) -> dict[str, Any]:
         ref,
         lambda reader: versions.get_version(reader, ref.key, version),
     )
+    require_match(ask.request, row.version)
+    response.headers["ETag"] = etag(row.version)
     return {**version_json(ref.display, row), "content": row.content}
 
 
@@ -73,16 +75,17 @@ async def get_version(
     version: Annotated[int, FromPath(ge=1, lt=1 << 62)],
     query: Annotated[PathQuery, FromQuery()],
     ask: AskDep,
+    response: Response,
 ) -> dict[str, Any]:
     """One version with its text; null there for a deletion."""
-    return await _get(ask, query.path, version)
+    return await _get(ask, query.path, version, response)
 
 
 @router.post("/api/file/versions")
-async def versions_by_body(body: VersionsBody, ask: AskDep) -> dict[str, Any]:
+async def versions_by_body(body: VersionsBody, ask: AskDep, response: Response) -> dict[str, Any]:
     """As the two calls for versions: a page, or with `version` that one."""
     if body.version is not None:
-        return await _get(ask, body.path, body.version)
+        return await _get(ask, body.path, body.version, response)
     return await _list(ask, body)
 
 

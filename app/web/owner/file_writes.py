@@ -6,12 +6,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Response
 from fastapi import Query as FromQuery
+from fastapi.responses import JSONResponse
 
 from app.bridge.content import files, notes
 from app.owner import paths
 from app.owner.notes import Condition
 from app.owner.tree import Moved
-from app.web.answers import OBJECT, as_json, no_content
+from app.web.answers import OBJECT, no_content
 from app.web.descriptions import raw_body
 from app.web.owner.approvals import WAITS, or_waiting
 from app.web.owner.note_shapes import (
@@ -28,7 +29,7 @@ from app.web.owner.note_shapes import (
     written_json,
 )
 from app.web.owner.note_text import text_of, written_response
-from app.web.preconditions import condition_of
+from app.web.preconditions import condition_of, etag
 from app.web.routes import Ask, AskDep, StrictRoute
 from app.web.shapes import Path
 from app.web.strict_json import read_json
@@ -155,9 +156,13 @@ async def move_file(body: MoveBody, ask: AskDep) -> Response:
         lambda call: files.move(
             ask.room, ask.caller, call, source, target, condition, recursive=body.recursive
         ),
-        or_waiting(as_json(partial(_moved, source.root))),
+        or_waiting(partial(_moved, target)),
     )
 
 
-def _moved(root: str, moved: Sequence[Moved]) -> dict[str, Any]:
-    return {"items": [written_json(paths.PathRef(root, n.path).display, n) for n in moved]}
+def _moved(target: paths.PathRef, moved: Sequence[Moved]) -> Response:
+    items = [written_json(paths.PathRef(target.root, n.path).display, n) for n in moved]
+    # A note alone has the path that was asked for; what moved with a folder lies below it.
+    alone = next((note for note in moved if note.path == target.key), None)
+    headers = {} if alone is None else {"ETag": etag(alone.version)}
+    return JSONResponse({"items": items}, headers=headers)

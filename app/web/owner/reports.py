@@ -38,7 +38,11 @@ from app.web.shapes import (
 router = APIRouter(route_class=StrictRoute)
 
 Severity = Literal["info", "notice", "alert"]
-Counter = Annotated[int | float, Field(ge=-(2**53), le=2**53, allow_inf_nan=False)]
+_WHOLE_MAX = 2**53
+Counter = (
+    Annotated[int, Field(ge=-_WHOLE_MAX, le=_WHOLE_MAX)]
+    | Annotated[float, Field(ge=-_WHOLE_MAX, le=_WHOLE_MAX, allow_inf_nan=False)]
+)
 
 
 class ReportBody(Body):

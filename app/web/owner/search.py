@@ -4,7 +4,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Query as FromQuery
-from pydantic import Field
 
 from app.bridge.content import notes as bridge
 from app.web.routes import Ask, AskDep, StrictRoute
@@ -13,14 +12,12 @@ from app.web.shapes import LIMIT_DEFAULT, Body, Limit, Query, time_or_none
 router = APIRouter(route_class=StrictRoute)
 
 Scope = Literal["own", "shared", "all"]
-Words = Annotated[str, Field(max_length=65_536)]
-"""Any text whatever."""
 
 
 class SearchQuery(Query):
     """What to look for, and where."""
 
-    q: Words
+    q: str
     scope: Scope = "all"
     limit: Limit = LIMIT_DEFAULT
 
@@ -28,7 +25,7 @@ class SearchQuery(Query):
 class SearchBody(Body):
     """The same, out of the URL."""
 
-    q: Words
+    q: str
     scope: Scope = "all"
     limit: Limit = LIMIT_DEFAULT
 

@@ -1,23 +1,27 @@
 """Tools for agents over HTTP: `/api/tools`, one call a tool."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter
+from fastapi import Query as FromQuery
 from fastapi.responses import JSONResponse, Response
 
 from app.bridge.tools.table import TOOLS, offered
 from app.bridge.tools.toolbox import ANSWER_SCHEMA, Answer, Asking, Tool
 from app.settings import Settings
+from app.web import cursors
 from app.web.descriptions import raw_body
 from app.web.owner.files import escaped_note_bytes
 from app.web.preconditions import condition_of, etag
 from app.web.routes import Ask, AskDep, StrictRoute
+from app.web.shapes import PageQuery
 from app.web.strict_json import read_json
 
 router = APIRouter(route_class=StrictRoute)
 
 PATH: Final = "/api/tools"
+_PLACES: Final = {name: place for place, name in enumerate(TOOLS)}
 _ANSWER: Final[dict[int | str, dict[str, Any]]] = {
     200: {"content": {"application/json": {"schema": ANSWER_SCHEMA}}},
     202: {
@@ -45,9 +49,9 @@ def as_json(tool: Tool) -> dict[str, Any]:
 
 
 @router.get(PATH)
-async def list_tools(ask: AskDep) -> dict[str, Any]:
+async def list_tools(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """The tools that this credential was made for, with the schema of their arguments."""
-    return {"items": [as_json(tool) for tool in offered(ask.caller)]}
+    return cursors.page_of_all(offered(ask.caller), query, as_json, lambda tool: _PLACES[tool.name])
 
 
 def _answer(answer: Answer) -> Response:

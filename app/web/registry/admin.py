@@ -24,11 +24,10 @@ from app.web.shapes import (
     DisplayName,
     Identifier,
     Line,
+    NewPassword,
+    NewUsername,
     PageQuery,
-    Password,
     Text,
-    Username,
-    page,
     time_or_none,
     user_profile,
 )
@@ -39,8 +38,8 @@ router = APIRouter(route_class=StrictRoute, prefix="/api/admin")
 class UserBody(Body):
     """A member made by an administrator, with a temporary password."""
 
-    username: Username
-    password: Password
+    username: NewUsername
+    password: NewPassword
     role_id: Identifier
     encrypted: bool = True
     display_name: DisplayName | None = None
@@ -57,7 +56,7 @@ class UserPatch(Body):
     sex: Annotated[Line, Field(max_length=50)] | None = None
     notes: Annotated[Text, Field(max_length=10_000)] | None = None
     quota_bytes: Annotated[int, Field(ge=0, lt=1 << 62)] | None = None
-    password: Password = ""
+    password: NewPassword = ""
 
 
 class InvitationBody(Body):
@@ -77,7 +76,7 @@ async def list_users(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> d
 
 
 @router.post("/users", status_code=201)
-async def add_user(body: UserBody, ask: AskDep) -> dict[str, Any]:
+async def add_user(body: UserBody, ask: AskDep, response: Response) -> dict[str, Any]:
     """Make a member with a temporary password; they change it, and their key with it."""
     new = NewMember(
         body.username,
@@ -88,6 +87,7 @@ async def add_user(body: UserBody, ask: AskDep) -> dict[str, Any]:
         is_temporary=True,
     )
     made = await members.add_member(ask.room, ask.caller, new, ask.call)
+    response.headers["ETag"] = etag(made.account.version)
     return {"user": user_profile(made.account)}
 
 
@@ -130,20 +130,22 @@ def _receipt(receipt: Receipt) -> dict[str, Any]:
 
 
 @router.get("/invitations")
-async def list_invitations(ask: AskDep) -> dict[str, Any]:
+async def list_invitations(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Invitations that are still good; never their tokens."""
     rows = await ask.room.stores.registry.read(invitations.list_good)
-    items = [
-        {
+    return cursors.page_of_all(
+        rows,
+        query,
+        lambda row: {
             "id": row.id,
             "role_id": row.role_id,
             "invited_by": row.invited_by,
             "expires_at": time_or_none(row.expires_at),
             "created_at": time_or_none(row.created_at),
-        }
-        for row in rows
-    ]
-    return page(items, None)
+        },
+        lambda row: row.id,
+        is_falling=True,
+    )
 
 
 @router.post("/invitations", status_code=201)
@@ -179,10 +181,10 @@ def _role(row: Role, capabilities: list[str]) -> dict[str, Any]:
 
 
 @router.get("/roles")
-async def list_roles(ask: AskDep) -> dict[str, Any]:
+async def list_roles(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Every role, with what it may do."""
     found = await ask.room.stores.registry.read(roles.list_all)
-    return page([_role(row, capabilities) for row, capabilities in found], None)
+    return cursors.page_of_all(found, query, lambda each: _role(*each), lambda each: each[0].id)
 
 
 @router.get("/supervision")

@@ -22,7 +22,7 @@ from app.web.answers import OBJECT, as_json, no_content
 from app.web.owner.approvals import ApprovalsQuery, notice
 from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
-from app.web.shapes import Body, Identifier, Line, page, time_or_none
+from app.web.shapes import Body, Identifier, Line, PageQuery, time_or_none
 
 router = APIRouter(route_class=StrictRoute, prefix="/api/admin")
 
@@ -91,10 +91,10 @@ async def list_all_approvals(
 
 
 @router.get("/approval-rules")
-async def list_rules(ask: AskDep) -> dict[str, Any]:
+async def list_rules(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Every rule, in the order in which they are asked."""
     rows = await ask.room.stores.registry.read(approval_rules.list_all)
-    return page([_rule(row) for row in rows], None)
+    return cursors.page_of_all(rows, query, _rule, lambda row: row.priority, lambda row: row.id)
 
 
 @router.post("/approval-rules", status_code=201, response_model=OBJECT)

@@ -15,7 +15,7 @@ from app.web.answers import OBJECT, as_json
 from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
 from app.web.runtime.webhooks import delivery_item
-from app.web.shapes import Body, Line, PageQuery, page, time_or_none
+from app.web.shapes import Body, Line, PageQuery, time_or_none
 
 router = APIRouter(route_class=StrictRoute, prefix="/api/admin")
 
@@ -105,9 +105,10 @@ async def release_delivery(delivery_id: str, ask: AskDep) -> Response:
 
 
 @router.get("/breakers")
-async def list_breakers(ask: AskDep) -> dict[str, Any]:
+async def list_breakers(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Every connection of the group's store that failed of late."""
-    return page([_breaker(row) for row in await bridge.list_breakers(ask.room.stores.group)], None)
+    rows = await bridge.list_breakers(ask.room.stores.group)
+    return cursors.page_of_all(rows, query, _breaker, lambda row: row.connection)
 
 
 @router.post("/breakers/reset", response_model=OBJECT)

@@ -14,7 +14,7 @@ from app.web import cursors
 from app.web.answers import OBJECT, as_json
 from app.web.preconditions import match_of
 from app.web.routes import AskDep, StrictRoute
-from app.web.shapes import Body, PageQuery, page, time_or_none
+from app.web.shapes import Body, PageQuery, time_or_none
 
 router = APIRouter(route_class=StrictRoute, prefix="/api/admin/flags")
 
@@ -22,7 +22,11 @@ router = APIRouter(route_class=StrictRoute, prefix="/api/admin/flags")
 class FlagBody(Body):
     """What a flag is to be, of the type that its default has."""
 
-    value: StrictBool | Annotated[StrictInt, Field(gt=-(2**53), lt=2**53)] | StrictStr
+    value: (
+        StrictBool
+        | Annotated[StrictInt, Field(gt=-(2**53), lt=2**53)]
+        | Annotated[StrictStr, Field(max_length=flags.TEXT_MAX)]
+    )
 
 
 def _flag(state: State) -> dict[str, Any]:
@@ -51,10 +55,10 @@ _render = as_json(_flag, version_of=lambda state: state.version)
 
 
 @router.get("")
-async def list_flags(ask: AskDep) -> dict[str, Any]:
+async def list_flags(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Every flag, by name."""
     found = await ask.room.stores.registry.read(flags.list_all)
-    return page([_flag(state) for state in found], None)
+    return cursors.page_of_all(found, query, _flag, lambda state: state.flag.name)
 
 
 @router.put("/{name}", response_model=OBJECT)

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Request, Response
 
 from app.bridge.accounts import members, setup
 from app.bridge.accounts.signup import NewMember, SignedUp
@@ -11,8 +11,9 @@ from app.crypto import tokens
 from app.ids import RoleId
 from app.registry import accounts
 from app.registry.invitations import Invitation
+from app.web.preconditions import etag
 from app.web.routes import StrictRoute, VisitDep, call_of, room_of
-from app.web.shapes import Body, DisplayName, Password, Username, user_summary
+from app.web.shapes import Body, DisplayName, NewPassword, NewUsername, user_summary
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -21,8 +22,8 @@ class SetupBody(Body):
     """The first administrator."""
 
     setup_token: str
-    username: Username
-    password: Password
+    username: NewUsername
+    password: NewPassword
     display_name: DisplayName | None = None
     encrypted: bool = True
 
@@ -31,8 +32,8 @@ class AcceptBody(Body):
     """An invited member."""
 
     token: str
-    username: Username
-    password: Password
+    username: NewUsername
+    password: NewPassword
     display_name: DisplayName | None = None
     encrypted: bool = True
 
@@ -54,17 +55,18 @@ async def _judge_invitation(request: Request) -> Invitation:
     return await members.require_invitation(room_of(request), tokens.parse(presented))
 
 
-def _signed_up(made: SignedUp) -> dict[str, Any]:
+def _signed_up(made: SignedUp, response: Response) -> dict[str, Any]:
+    response.headers["ETag"] = etag(made.account.version)
     return {"user": user_summary(made.account), "recovery_code": made.recovery_code}
 
 
 @router.post("/api/setup", status_code=201, dependencies=[Depends(_judge_setup)])
-async def set_up(body: SetupBody, visit: VisitDep) -> dict[str, Any]:
+async def set_up(body: SetupBody, visit: VisitDep, response: Response) -> dict[str, Any]:
     """Make the first administrator, with the token from `database/setup.token`."""
     new = NewMember(
         body.username, body.password, accounts.ADMIN, body.display_name, encrypted=body.encrypted
     )
-    return _signed_up(await setup.set_up(visit.room, new, visit.call))
+    return _signed_up(await setup.set_up(visit.room, new, visit.call), response)
 
 
 @router.post("/api/invitations/accept", status_code=201)
@@ -72,12 +74,12 @@ async def accept(
     body: AcceptBody,
     invitation: Annotated[Invitation, Depends(_judge_invitation)],
     visit: VisitDep,
+    response: Response,
 ) -> dict[str, Any]:
     """Become a member with a password of one's own choosing."""
     role_id = RoleId(invitation.role_id)
     new = NewMember(
         body.username, body.password, role_id, body.display_name, encrypted=body.encrypted
     )
-    return _signed_up(
-        await members.accept(visit.room, invitation, new, visit.call, anonymous(visit.call))
-    )
+    made = await members.accept(visit.room, invitation, new, visit.call, anonymous(visit.call))
+    return _signed_up(made, response)

@@ -24,6 +24,7 @@ from app.web.shapes import (
     DisplayName,
     Identifier,
     Line,
+    NewPassword,
     PageQuery,
     Password,
     Time,
@@ -47,7 +48,7 @@ class PasswordBody(Body):
     """The present password and the one to be."""
 
     current_password: Password
-    new_password: Password
+    new_password: NewPassword
     keep_sessions: bool = False
     end_tokens: bool = False
     rotate_key: bool = False
@@ -99,7 +100,10 @@ async def patch_me(body: ProfileBody, ask: AskDep) -> Response:
 
 @router.put("/api/me/password")
 async def set_password(body: PasswordBody, ask: AskDep) -> dict[str, Any]:
-    """Change the password; the first change of a temporary one changes the key too."""
+    """Change the password; the first change of a temporary one changes the key too.
+
+    `If-Match` is about the caller's account, as `GET /api/me` shows it.
+    """  # noqa: DOC201 - the words are OpenAPI's
     code = await credentials.change_password(
         ask.room,
         ask.caller,
@@ -109,6 +113,7 @@ async def set_password(body: PasswordBody, ask: AskDep) -> dict[str, Any]:
         keep_sessions=body.keep_sessions,
         end_tokens=body.end_tokens,
         rotate_key=body.rotate_key,
+        match=match_of(ask.request),
     )
     return {"recovery_code": code}
 
@@ -200,13 +205,13 @@ _PASSWORD_KEY: Final[dict[str, Any]] = {
 
 
 @router.get("/api/me/keys")
-async def list_keys(ask: AskDep) -> dict[str, Any]:
+async def list_keys(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Every way in to one's own store; the password's cannot be destroyed, only changed."""
     rows = await ask.room.stores.registry.read(
         lambda reader: sessions.list_slots(reader, ask.caller.user_id)
     )
-    items = [_PASSWORD_KEY] if ask.caller.account.encrypted else []
-    items += [
+    keys = [_PASSWORD_KEY] if ask.caller.account.encrypted else []
+    keys += [
         {
             "id": row.id,
             "kind": row.kind,
@@ -217,7 +222,14 @@ async def list_keys(ask: AskDep) -> dict[str, Any]:
         }
         for row in rows
     ]
-    return page(items, None)
+    return cursors.page_of_all(
+        keys,
+        query,
+        dict,
+        lambda key: key["kind"] == "password",
+        lambda key: key["id"],
+        is_falling=True,
+    )
 
 
 @router.delete("/api/me/keys/{slot_id}", status_code=204)
@@ -229,9 +241,9 @@ async def remove_key(slot_id: str, ask: AskDep) -> Response:
 
 
 @router.get("/api/tokens")
-async def list_tokens(ask: AskDep) -> dict[str, Any]:
+async def list_tokens(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """The caller's API tokens; never their secrets."""
-    return await list_of_kind(ask.room, ask.caller, "token")
+    return await list_of_kind(ask, query, "token")
 
 
 @router.post("/api/tokens", status_code=201)

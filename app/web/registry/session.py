@@ -9,22 +9,23 @@ from pydantic import Field, model_validator
 
 from app.bridge.accounts import credentials, revocation, signin
 from app.bridge.accounts.signin import Device, SignedIn
-from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
 from app.crypto import tokens
 from app.errors.inputs import InvalidInputError
 from app.registry import accounts, sessions
 from app.registry.sessions import Session
+from app.web import cursors
 from app.web.answers import no_content
 from app.web.callers import cookie_name, is_behind_tls, require_same_site
-from app.web.routes import AskDep, StrictRoute, VisitDep
+from app.web.routes import Ask, AskDep, StrictRoute, VisitDep
 from app.web.shapes import (
     Body,
     Line,
+    NewPassword,
+    PageQuery,
     Password,
     Query,
     Username,
-    page,
     refused,
     time_or_none,
     user_summary,
@@ -69,7 +70,7 @@ class RecoveryBody(Body):
 
     username: Username
     recovery_code: Password
-    new_password: Password
+    new_password: NewPassword
 
 
 class OthersQuery(Query):
@@ -205,19 +206,26 @@ def session_item(row: Session, current: str) -> dict[str, Any]:
 
 
 async def list_of_kind(
-    room: Strongroom, caller: Caller, kind: Literal["browser", "token"]
+    ask: Ask, query: PageQuery, kind: Literal["browser", "token"]
 ) -> dict[str, Any]:
-    """The caller's live sessions or tokens."""
-    rows = await room.stores.registry.read(
+    """The caller's live sessions or tokens, newest first."""
+    caller = ask.caller
+    rows = await ask.room.stores.registry.read(
         lambda reader: sessions.list_of_kind(reader, caller.user_id, kind)
     )
-    return page([session_item(row, caller.session_id) for row in rows], None)
+    return cursors.page_of_all(
+        rows,
+        query,
+        lambda row: session_item(row, caller.session_id),
+        lambda row: row.id,
+        is_falling=True,
+    )
 
 
 @router.get("/api/sessions")
-async def list_sessions(ask: AskDep) -> dict[str, Any]:
+async def list_sessions(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """Where the caller is signed in."""
-    return await list_of_kind(ask.room, ask.caller, "browser")
+    return await list_of_kind(ask, query, "browser")
 
 
 @router.delete("/api/sessions", status_code=204)

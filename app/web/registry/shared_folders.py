@@ -8,12 +8,12 @@ from fastapi import Query as FromQuery
 from app.bridge.content import shared_folders as bridge
 from app.registry import shared_folders
 from app.registry.disk_roots import SHARED
-from app.registry.shared_folders import Member, SharedFolder
+from app.registry.shared_folders import JoinedFolder, Member, SharedFolder
 from app.web import cursors
 from app.web.answers import OBJECT, as_json, no_content
 from app.web.preconditions import etag, match_of, require_match
 from app.web.routes import AskDep, StrictRoute
-from app.web.shapes import Body, Line, Name, PageQuery, page, time_or_none
+from app.web.shapes import Body, FolderName, Line, PageQuery, time_or_none
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -21,14 +21,14 @@ router = APIRouter(route_class=StrictRoute)
 class FolderBody(Body):
     """A folder to be made."""
 
-    folder_name: Name
+    folder_name: FolderName
     description: Line = ""
 
 
 class FolderPatch(Body):
     """What may change; a field left out stays."""
 
-    folder_name: Name | None = None
+    folder_name: FolderName | None = None
     description: Line | None = None
 
 
@@ -61,22 +61,22 @@ def member_json(row: Member) -> dict[str, Any]:
 
 
 @router.get("/api/shared-folders")
-async def list_joined(ask: AskDep) -> dict[str, Any]:
+async def list_joined(query: Annotated[PageQuery, FromQuery()], ask: AskDep) -> dict[str, Any]:
     """The shared folders that the caller is in: files on disk, in clear and without versions."""
     rows = await ask.room.stores.registry.read(
         lambda reader: shared_folders.list_of(reader, ask.caller.user_id)
     )
-    items = [
-        {
-            "id": row.id,
-            "folder_name": row.folder_name,
-            "path": f"{SHARED}/{row.folder_key}",
-            "description": row.description,
-            "can_write": bool(row.can_write),
-        }
-        for row in rows
-    ]
-    return page(items, None)
+    return cursors.page_of_all(rows, query, _joined, lambda row: row.folder_key)
+
+
+def _joined(row: JoinedFolder) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "folder_name": row.folder_name,
+        "path": f"{SHARED}/{row.folder_key}",
+        "description": row.description,
+        "can_write": bool(row.can_write),
+    }
 
 
 @router.get("/api/admin/shared-folders")

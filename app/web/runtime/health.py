@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from app.bridge import readiness
 from app.web.descriptions import describe
-from app.web.routes import StrictRoute, VisitDep
+from app.web.routes import StrictRoute, VisitDep, room_of
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -32,14 +32,14 @@ async def readyz(visit: VisitDep) -> JSONResponse:
 @router.get("/api/openapi.json")
 async def openapi(request: Request) -> dict[str, Any]:
     """The description of every call, for programs."""
-    return describe(request.app)
+    return describe(request.app, room_of(request).settings)
 
 
 @router.get("/api/docs")
 async def docs(request: Request) -> HTMLResponse:
     """The same for people: one plain page from this box, without a script."""
     rows = []
-    for path, item in describe(request.app)["paths"].items():
+    for path, item in describe(request.app, room_of(request).settings)["paths"].items():
         for method, call in item.items():
             words = html.escape(call.get("description", call.get("summary", "")))
             rows.append(

@@ -51,7 +51,7 @@ class ClaimBody(Body):
     """Which jobs a program can do, and how long it waits for one."""
 
     kinds: Annotated[list[Name], Field(min_length=1, max_length=_KINDS_MAX)]
-    wait_s: Annotated[int | float, Field(ge=0, le=_WAIT_MAX_S, allow_inf_nan=False)] = 0
+    wait_s: Annotated[float, Field(ge=0, le=_WAIT_MAX_S, allow_inf_nan=False)] = 0
     home: Home = "own"
 
 
@@ -180,7 +180,7 @@ async def add_job(body: JobBody, ask: AskDep) -> Response:
 
 
 @router.post("/api/jobs/claim", response_model=OBJECT)
-async def claim_job(body: ClaimBody, ask: AskDep) -> dict[str, Any]:
+async def claim_job(body: ClaimBody, ask: AskDep, response: Response) -> dict[str, Any]:
     """Take the next job of these kinds that is due, waiting up to `wait_s` (30) for one.
 
     It takes no Idempotency-Key: an answer is a lease, which would be over when it is given
@@ -193,6 +193,8 @@ async def claim_job(body: ClaimBody, ask: AskDep) -> dict[str, Any]:
         found = await claims.claim(
             ask.room, ask.caller, ask.call, body.home, body.kinds, body.wait_s, waiting
         )
+    if found is not None:
+        response.headers["ETag"] = etag(found.version)
     return _claim(found)
 
 

@@ -443,6 +443,15 @@ def test_a_migration_that_kills_its_process_is_begun_a_few_times_only(
     assert (_version(rig, name), _digest(path)) == (_OLD, before)
     assert _enter_and_read(rig, name) == "two"
     assert _mirror(rig, name).migration_failed is None
+    # Since it succeeded, none counts that was before.
+    subject = _row(rig, name).id
+
+    async def count(room: Strongroom) -> int:
+        return await room.stores.registry.read(
+            lambda reader: steps.times_cut(reader, migration.ACTION, subject)
+        )
+
+    assert rig.run(count) == 0
 
 
 def test_what_is_migrating_elsewhere_is_told_as_such(rig: Rig) -> None:

@@ -295,7 +295,7 @@ def test_what_hangs_on_a_report_is_seen_by_who_may_read_it_and_goes_with_it(
     with store.write() as tx:
         report = reports.add_report(tx, new, ANA)
         hung = replace(NEW, report_id=report.id)
-        _put(tx, hung)
+        tag = blobs.tag_of(_put(tx, hung).blob)
         _put(tx, replace(NEW, id=IDS[1]))
     which = Which(report_id=report.id)
     assert _all(store, which) == [IDS[0]]
@@ -305,6 +305,11 @@ def test_what_hangs_on_a_report_is_seen_by_who_may_read_it_and_goes_with_it(
         blob_list.list_page(store.reader, which, "", 9, _none)
     with pytest.raises(NotFoundError), store.write() as tx:
         blobs.put(tx, replace(hung, id=IDS[2]), _content(), ANA, _none, ANY)
+    must_be_new = BlobCondition(must_not_exist=True)
+    for may, told in ((blobs.may_all, tag), (_none, None)):
+        with pytest.raises(AlreadyExistsError) as refused, store.write() as tx:
+            blobs.put(tx, NEW, _content(), ANA, may, must_be_new)
+        assert refused.value.current_version == told
     only = blob_list.list_page(store.reader, Which(), "", 9, blobs.may_all, on_notes=False)
     assert _ids(only) == [IDS[0]]
     with store.write() as tx:

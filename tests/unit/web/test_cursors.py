@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.errors.inputs import InvalidInputError
 from app.web import cursors
+from app.web.shapes import PageQuery
 
 ID = "01890000-0000-7000-8000-000000000001"
 OTHER = "01890000-0000-7000-8000-000000000002"
@@ -80,3 +81,51 @@ def test_a_page_says_whether_more_follows() -> None:
     assert page([1, 2, 3]) == {"items": [{"n": 1}, {"n": 2}], "next_cursor": "2"}
     assert page([1, 2]) == {"items": [{"n": 1}, {"n": 2}], "next_cursor": None}
     assert page([]) == {"items": [], "next_cursor": None}
+
+
+def _walked(
+    rows: list[tuple[int, str]], limit: int, *, is_falling: bool, goes: bool
+) -> list[object]:
+    """What a client gets page by page; with `goes` each row shown last is gone at the next one."""
+    found: list[object] = []
+    query = PageQuery(limit=limit)
+    while True:
+        page = cursors.page_of_all(
+            rows,
+            query,
+            lambda row: {"row": row},
+            lambda row: row[0],
+            lambda row: row[1],
+            is_falling=is_falling,
+        )
+        items = page["items"]
+        assert isinstance(items, list)
+        assert len(items) <= limit
+        found += [item["row"] for item in items]
+        if page["next_cursor"] is None:
+            return found
+        if goes:
+            rows = [row for row in rows if row != found[-1]]
+        query = PageQuery(limit=limit, cursor=str(page["next_cursor"]))
+
+
+@given(
+    rows=st.sets(st.tuples(st.integers(0, 1_000), st.sampled_from(["", "a", "b", "\u00e9"]))),
+    limit=st.integers(1, 5),
+    is_falling=st.booleans(),
+    goes=st.booleans(),
+)
+def test_a_whole_list_comes_page_by_page(
+    rows: set[tuple[int, str]], limit: int, *, is_falling: bool, goes: bool
+) -> None:
+    """Each row once, in the list's order, also when rows go meanwhile."""
+    found = _walked(list(rows), limit, is_falling=is_falling, goes=goes)
+    assert found == sorted(rows, reverse=is_falling)
+
+
+@pytest.mark.parametrize("text", ["", "!!!!", "MQ==", cursors.encode("a"), cursors.encode(1, 2, 3)])
+def test_a_whole_list_refuses_garbage(text: str) -> None:
+    """Also where there is no row."""
+    query = PageQuery(cursor=text)
+    with pytest.raises(InvalidInputError):
+        cursors.page_of_all([], query, dict, lambda _: 1, lambda _: "a")

@@ -4,7 +4,12 @@ import json
 
 import pytest
 
-from app.errors.callers import InvalidCredentialsError, TooManyAttemptsError
+from app.errors.callers import (
+    InvalidCredentialsError,
+    TooManyApprovalsError,
+    TooManyAttemptsError,
+    TooManyStreamsError,
+)
 from app.errors.conflicts import AlreadyExistsError, ManyMatchesError, VersionConflictError
 from app.errors.root import StrongroomError
 from app.errors.starting import StartError
@@ -35,6 +40,15 @@ def test_every_error_has_its_status() -> None:
     assert {kind.code for kind in kinds()} == set(STATUS)
 
 
+def test_every_429_says_when_to_come_back() -> None:
+    """A class knows it, or whoever raises it must say."""
+    limits = [kind for kind in own_kinds() if STATUS[kind.code] == 429]
+    assert len(limits) >= 3
+    for kind in limits:
+        error = kind(7) if kind is TooManyAttemptsError else kind()
+        assert int(response_to(error, "").headers["retry-after"]) > 0, kind
+
+
 def test_no_two_errors_share_a_code() -> None:
     """A program can tell them apart."""
     codes = [kind.code for kind in own_kinds()]
@@ -49,15 +63,30 @@ def test_no_two_errors_share_a_code() -> None:
             {"retry-after": "17", "ratelimit": '"attempts";r=0;t=17'},
             {},
         ),
+        (TooManyStreamsError(), {"retry-after": "10"}, {}),
+        (TooManyApprovalsError(), {"retry-after": "60"}, {}),
         (StoreBusyError(), {"retry-after": "1"}, {}),
         (DiskFullError(), {}, {}),
         (VersionConflictError(4), {"etag": '"4"'}, {"current_version": 4}),
         (VersionConflictError(), {}, {"current_version": None}),
+        (VersionConflictError("0f"), {"etag": '"0f"'}, {"current_version": "0f"}),
         (AlreadyExistsError(9), {"etag": '"9"'}, {"current_version": 9}),
         (ManyMatchesError([2, 5]), {}, {"lines": [2, 5]}),
         (InvalidCredentialsError(), {"www-authenticate": "Bearer"}, {}),
     ],
-    ids=["throttle", "busy", "full disk", "stale", "gone", "exists", "many", "credentials"],
+    ids=[
+        "throttle",
+        "streams",
+        "approvals",
+        "busy",
+        "full disk",
+        "stale",
+        "gone",
+        "other content",
+        "exists",
+        "many",
+        "credentials",
+    ],
 )
 def test_an_error_says_what_helps(
     error: StrongroomError, headers: dict[str, str], more: dict[str, object]

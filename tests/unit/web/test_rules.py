@@ -10,6 +10,8 @@ from fastapi.routing import APIRoute
 from app import main
 from app.bridge.accounts.api_tokens import SCOPES
 from app.registry.roles import Capability
+from app.settings import Settings
+from app.web.callers import UNSAFE
 from app.web.descriptions import describe
 from app.web.routes import StrictRoute
 from app.web.rules import RULES, methods_of
@@ -84,11 +86,11 @@ def test_every_route_runs_on_the_loop() -> None:
 
 @pytest.fixture(scope="module")
 def description() -> dict[str, typing.Any]:
-    """The service's description in OpenAPI."""
+    """The service's description in OpenAPI, where two limits were set."""
     app = FastAPI()
     for router in main.ROUTERS:
         app.include_router(router)
-    return describe(app)
+    return describe(app, Settings(job_wait_s=7, event_page_max=77))
 
 
 def operations(description: dict[str, typing.Any]) -> dict[str, dict[str, typing.Any]]:
@@ -136,3 +138,42 @@ def test_openapi_describes_bodies_of_writes(description: dict[str, typing.Any]) 
     for name, schema in description["components"]["schemas"].items():
         if name.endswith("Body"):
             assert schema["additionalProperties"] is False, name
+
+
+_NO_SCHEMA: typing.Final = {"ge", "gt", "le", "lt", "min_length", "max_length"}
+"""What a limit is named when it went on a type that no schema can say it of."""
+
+
+def parts(schema: object) -> typing.Iterator[dict[str, typing.Any]]:
+    """Every object in a description, however deep."""
+    if isinstance(schema, dict):
+        yield schema
+    if isinstance(schema, dict | list):
+        for each in schema.values() if isinstance(schema, dict) else schema:
+            yield from parts(each)
+
+
+def test_openapi_says_each_limit_as_it_is(description: dict[str, typing.Any]) -> None:
+    """By the names that schemas have; those that are set on this box by their number here."""
+    for part in parts(description):
+        assert part.keys().isdisjoint(_NO_SCHEMA), part
+    for call, operation in operations(description).items():
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] == "limit":
+                most = 77 if call == "GET /api/events" else 200
+                assert parameter["schema"]["maximum"] == most, call
+    forms = description["components"]["schemas"]
+    assert forms["ClaimBody"]["properties"]["wait_s"]["maximum"] == 7
+    for form, field, least, most in (
+        ("PasswordBody", "new_password", 12, 1_024),
+        ("UserBody", "username", 1, 64),
+        ("FolderBody", "folder_name", 1, 64),
+    ):
+        found = forms[form]["properties"][field]
+        assert (found["minLength"], found["maxLength"]) == (least, most), form
+
+
+def test_conditions_are_for_methods_that_change_something() -> None:
+    """A safe method judges its own."""
+    for call, rule in RULES.items():
+        assert not rule.takes_conditions or call.split()[0] in UNSAFE, call

@@ -75,7 +75,8 @@ UPDATE sys_jobs SET status = 'running', attempts = attempts + 1, generation = ge
 WHERE id = (SELECT id FROM sys_jobs
   WHERE status = 'pending' AND is_outside = 0 AND run_at <= :now
   ORDER BY priority DESC, run_at, id LIMIT 1)
-RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth, made_by;
+RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth, made_by,
+  version;
 
 -- name: claim_outside_job
 -- Takes the first job that is due of the given kinds, a JSON list, for a program outside.
@@ -87,7 +88,8 @@ WHERE id = (SELECT id FROM sys_jobs
   WHERE status = 'pending' AND is_outside = 1 AND run_at <= :now
     AND kind IN (SELECT value FROM json_each(:kinds))
   ORDER BY priority DESC, run_at, id LIMIT 1)
-RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth, made_by;
+RETURNING id, kind, payload, attempts, timeout_s, lease_until, generation, depth, made_by,
+  version;
 
 -- name: find_next_outside_job
 -- When the next job of the given kinds, a JSON list, is due for a program outside.

@@ -21,11 +21,14 @@ SELECT key, action, subject, shape, started_at, generation, diverged, alerted_at
 FROM sys_step_records WHERE finished_at IS NULL ORDER BY started_at;
 
 -- name: count_cut_records
--- How often this build was cut amid one operation on a subject, which was undone then.
+-- How often this build was cut amid one operation on a subject, which was undone then; those
+-- alone since it last succeeded.
 -- scan: after a crash alone, and operations are few
 SELECT count(*) AS value FROM sys_step_records
 WHERE action = :action AND subject = :subject AND build = :build AND outcome = 'undone'
-  AND generation > 1;
+  AND generation > 1 AND started_at >= coalesce((
+    SELECT max(finished_at) FROM sys_step_records
+    WHERE action = :action AND subject = :subject AND build = :build AND outcome = 'done'), 0);
 
 -- name: take_record_over
 -- From now on the runner before can write nothing.

@@ -141,6 +141,9 @@ def test_what_cannot_be_written_is_refused_at_once(rig: Rig) -> None:
         for error, attempt in attempts:
             with pytest.raises(error):
                 await attempt
+        with pytest.raises(AlreadyExistsError) as told:
+            await files.move(room, agent, CALL, _ref("in/b.md"), a, ANY)
+        assert told.value.current_version is not None
         for other, error in ((team.eve, NotFoundError), (team.cyd, NotPermittedError)):
             with pytest.raises(error):
                 await files.put(room, await agent_of(room, other), CALL, a, "x", ANY)
