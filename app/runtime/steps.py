@@ -150,7 +150,7 @@ def take_over(
 
 
 def times_cut(reader: RuntimeReader, action: str, subject: str) -> int:
-    """How often this build was cut amid an operation on a subject and undone, since it succeeded."""
+    """How often this build was cut amid an operation and had it undone, since it succeeded."""
     found = reader.one(sql.COUNT_CUT_RECORDS, action=action, subject=subject, build=BUILD)
     return 0 if found is None else found.value
 

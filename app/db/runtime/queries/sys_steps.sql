@@ -26,7 +26,7 @@ FROM sys_step_records WHERE finished_at IS NULL ORDER BY started_at;
 -- scan: after a crash alone, and operations are few
 SELECT count(*) AS value FROM sys_step_records
 WHERE action = :action AND subject = :subject AND build = :build AND outcome = 'undone'
-  AND generation > 1 AND started_at >= coalesce((
+  AND generation > 1 AND started_at > coalesce((
     SELECT max(finished_at) FROM sys_step_records
     WHERE action = :action AND subject = :subject AND build = :build AND outcome = 'done'), 0);
 
