@@ -4,12 +4,22 @@ The first part of the settings, read as they are (`settings.py`).
 """
 
 import ipaddress
+from collections.abc import Mapping
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+_TIMES_MAX: Final[Mapping[str, int]] = {
+    "days": 36_500,
+    "hours": 24 * 36_500,
+    "minutes": 60 * 24 * 366,
+    "s": 60 * 60 * 24 * 366,
+    "ms": 1_000 * 60 * 60 * 24,
+}
+"""By the last word of a setting's name: what no calendar, clock or call of the kernel overruns."""
 
 
 class Figures(BaseModel):
@@ -17,6 +27,7 @@ class Figures(BaseModel):
 
     model_config = ConfigDict(
         defer_build=True,  # this part is never built by itself
+        allow_inf_nan=False,
         extra="forbid",
         frozen=True,
         hide_input_in_errors=True,
@@ -27,6 +38,8 @@ class Figures(BaseModel):
     """Seconds between two looks for work that is due, should no bell ring before."""
     job_look_s: float = Field(default=30.0, gt=0)
     """Seconds between two looks at a store whose handles are closed, for others' leavings."""
+    stale_looks_max: int = Field(default=5, ge=1)
+    """Such looks in a second, of jobs, deliveries and schedules each: opening a store is dear."""
     jobs_at_once: int = Field(default=8, ge=1)
     """Jobs that a worker runs at the same time."""
     jobs_per_store: int = Field(default=2, ge=1)
@@ -115,6 +128,15 @@ class Figures(BaseModel):
     """Hours after which only the first version of each hour is kept of a note."""
     versions_bytes_max: int = Field(default=50 * MIB, ge=1)
     """Bytes of versions in a store, past which the oldest go."""
+
+    @field_validator("*")
+    @classmethod
+    def _check_time(cls, value: object, info: ValidationInfo) -> object:
+        most = _TIMES_MAX.get((info.field_name or "").rpartition("_")[2])
+        if most is not None and isinstance(value, int | float) and value > most:
+            message = f"at most {most:,}"
+            raise ValueError(message)
+        return value
 
     @field_validator("webhook_networks", "delivery_retries_s", "breaker_pauses_s", mode="before")
     @classmethod

@@ -130,7 +130,7 @@ class Settings(Figures):
     """Seconds to wait until nobody has a store open, before `store_busy`."""
     write_wait_s: float = Field(default=10.0, gt=0)
     """Seconds that a write waits for its turn, before `store_busy`."""
-    stop_s: int = Field(default=15, ge=1)
+    stop_s: int = Field(default=15, ge=1, le=3_600)
     """Seconds from SIGTERM until the workers are killed; writes in flight finish within."""
     file_grace_hours: int = Field(default=24, ge=1)
     """Hours that a file's bytes are kept after the last row that held it is gone."""
@@ -166,9 +166,13 @@ class Settings(Figures):
     def _check_origin(cls, text: str | None) -> str | None:
         if text is None:
             return None
-        url = urlsplit(text)
+        try:
+            url = urlsplit(text)
+            is_port = url.port != 0
+        except ValueError:  # its words repeat what was given
+            url, is_port = urlsplit(""), False
         origin = f"{url.scheme}://{url.netloc}".lower()
-        is_origin = text.lower() in {origin, f"{origin}/"} and "@" not in url.netloc
+        is_origin = is_port and text.lower() in {origin, f"{origin}/"} and "@" not in url.netloc
         if url.scheme not in {"http", "https"} or not url.hostname or not is_origin:
             message = "an origin such as https://strongroom.example, without a path"
             raise ValueError(message)

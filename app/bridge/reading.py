@@ -117,7 +117,12 @@ def opened_locks(settings: Settings) -> Iterator[LockFile]:
     Raises:
         UnreadableRootError: Nobody made this root yet, or it is not this user's to read.
     """
-    if not settings.system_file.exists():
+    try:
+        is_there = settings.system_file.exists()
+    except OSError as error:
+        reason = f"{settings.system_file}: {error.strerror}."
+        raise UnreadableRootError(reason) from error
+    if not is_there:
         reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
         raise UnreadableRootError(reason)
     try:

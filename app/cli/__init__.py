@@ -5,13 +5,17 @@ A command module imports what is heavy inside its commands, for every call of th
 imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 """
 
+import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import typer
 
     from app.cli.channel import WorkerProcess
+
+_INTERRUPTED: Final = 130
+"""As shells have it: 128 and the number of SIGINT."""
 
 
 def build() -> "typer.Typer":
@@ -63,9 +67,16 @@ def main() -> None:
     """Run the command that the arguments name, and end the process with its exit code."""
     from app.cli.channel import WORKER_COMMAND, WorkerProcess  # noqa: PLC0415 - before the rest
 
-    first = WorkerProcess(WORKER_COMMAND) if sys.argv[1:2] == ["serve"] else None
+    first = None
     try:
+        if sys.argv[1:2] == ["serve"]:
+            # A stop is in order also before there is anything to stop.
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: sys.exit(0))
+            first = WorkerProcess(WORKER_COMMAND)
         _run(first)
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
     finally:
         if first is not None:
             first.kill()

@@ -7,11 +7,12 @@ reads its own settings, so that both load their programs at the same time.
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from app.project import PROJECT_FOLDER
@@ -45,7 +46,7 @@ class WorkerProcess:
         """
         self.started_s = time.monotonic()
         self._mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with its:
+        with its, _interrupts_held_back():
             self._process = subprocess.Popen(command, cwd=PROJECT_FOLDER, stdin=its.fileno())  # noqa: S603 - the program's own command
 
     @property
@@ -81,6 +82,27 @@ class WorkerProcess:
         self._process.kill()
         self._mine.close()
         return self._process.wait()
+
+
+@contextlib.contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Hold Ctrl-C back here for a moment, and in what is started until it is ready to hear it.
+
+    A terminal sends it to every process; the parent's word is what ends a worker that loads.
+
+    Yields:
+        Nothing.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def hear_interrupts() -> None:
+    """From now on this worker hears Ctrl-C, whose handlers stand."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def receive() -> Orders | None:

@@ -138,7 +138,12 @@ def root_taken(settings: Settings) -> Iterator[FileLock]:
         AlreadyServingError: Another process holds the lock.
         StartError: The root cannot be used, or a worker outlived its parent for too long.
     """
-    if not settings.root.is_dir():
+    try:
+        is_there = settings.root.is_dir()
+    except OSError as error:
+        reason = f"{settings.root}: {error.strerror}."
+        raise StartError(reason) from error
+    if not is_there:
         reason = f"The root folder {settings.root} does not exist; make it first."
         raise StartError(reason)
     with contextlib.ExitStack() as held:

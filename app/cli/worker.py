@@ -85,6 +85,7 @@ def run_worker(create_app: Callable[[Settings], "ASGIApp"]) -> int:
     # uvicorn raises its signals again after the shutdown; the default would end us there.
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    channel.hear_interrupts()
     with orders.listener as listener:
         threading.Thread(
             target=_end_with_parent, args=(listener, stop, settings.stop_s), daemon=True

@@ -26,8 +26,10 @@ OWN: Final = ".strongroom-"
 ENTRIES_MAX: Final = 10_000
 """Entries of one listing."""
 FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_VERSION_BITS: Final = 53
+_DIGEST_BITS: Final = 53
 _MS_NS: Final = 1_000_000
+_TRIES: Final = 16
+"""To hold a file that is replaced all the while."""
 NOTHING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What opening meets where nothing stands, or no folder where one was to be."""
 
@@ -38,9 +40,9 @@ class Text(NamedTuple):
     content: str
     size_bytes: int
     digest: int
-    """53 bits of the SHA-256 of its bytes, at least 1."""
-    version: int
-    """Of its digest and its file's mark, as many bits: as any JSON reader keeps."""
+    """Of its bytes, by `short_digest`."""
+    mark: str
+    """Of its file, by `mark_of`."""
     changed_at: int
     """Unix milliseconds, by the disk."""
 
@@ -65,15 +67,13 @@ def mark_of(status: os.stat_result) -> str:
 def text_of(content: str, mark: str, changed_at: int) -> Text:
     """A text as it stands in the file of a mark, changed at a time in Unix milliseconds."""
     raw = content.encode()
-    digest = _shorten(raw)
-    # The same words in another file are another version: no version of a path comes again.
-    version = _shorten(f"{digest}.{mark}".encode())
-    return Text(content, len(raw), digest, version, changed_at)
+    return Text(content, len(raw), short_digest(raw), mark, changed_at)
 
 
-def _shorten(raw: bytes) -> int:
+def short_digest(raw: bytes) -> int:
+    """53 bits of the SHA-256, at least 1: as many as any JSON reader keeps."""
     digest = hashlib.sha256(raw).digest()
-    return int.from_bytes(digest[:8]) >> (64 - _VERSION_BITS) or 1
+    return int.from_bytes(digest[:8]) >> (64 - _DIGEST_BITS) or 1
 
 
 @contextlib.contextmanager
@@ -137,27 +137,42 @@ def find(root: int, key: str, size_max: int) -> Text | None:
     with translated(), contextlib.ExitStack() as stack:
         try:
             folder, name = above(stack, root, key)
-            held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            held, status = _hold(stack, folder, name, size_max)
         except OSError as error:
             if error.errno in NOTHING:
                 return None
             raise
+        return _text(_read_held(held, size_max), status)
+
+
+def _hold(
+    stack: contextlib.ExitStack, folder: int, name: str, size_max: int
+) -> tuple[int, os.stat_result]:
+    """Hold a file that has this name alone.
+
+    A name can be taken off right after the file was held, which leaves one elsewhere as its only
+    one. So it is looked at after the names were counted: the very entry that was opened, once
+    gone, never comes back, and if it stands now it stood then.
+
+    Returns:
+        Its descriptor, and what the disk says of it.
+    """
+    for _ in range(_TRIES):
+        held = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         stack.callback(os.close, held)
         status = os.fstat(held)
         if stat.S_ISDIR(status.st_mode):
             raise NotANoteError
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1 or status.st_size > size_max:
+        is_fit = stat.S_ISREG(status.st_mode) and status.st_size <= size_max
+        if not is_fit or status.st_nlink > 1:
             raise NotTextError
-        return _text(_read_held(held, size_max), status)
-
-
-def find_version(root: int, key: str, size_max: int) -> int | None:
-    """The version of the text that stands there; None where none does."""
-    try:
-        found = find(root, key, size_max)
-    except (NotANoteError, NotTextError):
-        return None
-    return None if found is None else found.version
+        # Of an entry that is gone, proc(5) says so behind the name.
+        entry = Path(f"/proc/self/fd/{held}").readlink().name
+        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if entry == name and (now.st_ino, now.st_nlink) == (status.st_ino, 1):
+            return held, status
+        # Replaced just then, as a write does.
+    raise NotTextError
 
 
 def _read_held(held: int, size_max: int) -> bytes:

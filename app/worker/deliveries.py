@@ -103,6 +103,7 @@ class Deliveries:
         self._is_closing = False
         self._is_declared = False
         self._polled_at = -settings.delivery_poll_s
+        self._looks_left = 0
         self._count = 0
         self._group = self._add(room.stores.group, is_group=True)
         self._members = {
@@ -192,6 +193,7 @@ class Deliveries:
         desks, self._rung = self._rung, set()
         if time.monotonic() - self._polled_at >= settings.delivery_poll_s:
             self._polled_at = time.monotonic()
+            self._looks_left = settings.stale_looks_max
             desks = {self._group, *self._members.values()}
         for count, desk in enumerate(sorted(desks, key=lambda one: one.turn), 1):
             if desk.claiming is not None:
@@ -222,7 +224,11 @@ class Deliveries:
         except StrongroomError:
             return False
         if isinstance(found, Later):
-            return time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s
+            is_stale = time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s
+            if not is_stale or not self._looks_left:
+                return False
+            self._looks_left -= 1
+            return True
         due_at = None if found is None else found.value
         return due_at is not None and due_at <= self._room.clock()
 

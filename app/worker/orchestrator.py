@@ -38,7 +38,7 @@ _RANDOM: Final = secrets.SystemRandom().random
 _GLANCES: Final = 50
 """Looks in a row before the loop may do something else."""
 _BLIND_LOOKS: Final = 20
-"""Stores whose handles are closed that one round looks at."""
+"""Stores whose handles are closed, and which a bell called for, that one round looks at."""
 _COUNTED: Final = 1000
 """Due jobs of one store that are counted."""
 _AFTER_TROUBLE_MS: Final = 1000
@@ -166,7 +166,7 @@ class Orchestrator:
                 blind.append(place)
             if count % _GLANCES == 0:
                 await asyncio.sleep(0)
-        await self._look(self._wanted(blind, rung))
+        await self._look(self._wanted(blind, rung, is_poll=is_poll))
         self._fill()
         if is_poll:
             await self._measure()
@@ -182,16 +182,19 @@ class Orchestrator:
         self._note(place, found)
         return True
 
-    def _wanted(self, blind: list[_Place], rung: set[_Place]) -> list[_Place]:
+    def _wanted(self, blind: list[_Place], rung: set[_Place], *, is_poll: bool) -> list[_Place]:
         """Those of the stores with closed handles that are worth opening them now."""
         now, before = self._room.clock(), time.monotonic() - self._room.settings.job_look_s
         for place in blind:
             if place.next_at is not None and place.next_at <= now:
                 self._line_up(place)
-        wanted = [p for p in blind if not p.is_in_line and (p in rung or p.looked_at < before)]
+        idle = [place for place in blind if not place.is_in_line]
+        called = [place for place in idle if place in rung]
+        stale = [place for place in idle if place not in rung and place.looked_at < before]
+        most = self._room.settings.stale_looks_max
         # Those for whom there is no time now are looked at in a later round.
-        self._rung |= rung.intersection(wanted[_BLIND_LOOKS:])
-        return wanted[:_BLIND_LOOKS]
+        self._rung |= set(called[_BLIND_LOOKS:])
+        return called[:_BLIND_LOOKS] + (stale[:most] if is_poll else [])
 
     async def _look(self, places: list[_Place]) -> None:
         for place in places:

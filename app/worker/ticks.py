@@ -61,10 +61,12 @@ class Ticker:
     def __init__(self, room: Strongroom) -> None:
         self._room = room
         self._places: dict[OwnerStore, _Place] = {}
+        self._looks_left = 0
 
     async def round(self) -> None:
         """Settle what is due now, everywhere; trouble in one store is none of another's."""
         self._follow()
+        self._looks_left = self._room.settings.stale_looks_max
         for number, place in enumerate(list(self._places.values())):
             if number % _GLANCES == _GLANCES - 1:
                 await asyncio.sleep(0)
@@ -104,11 +106,14 @@ class Ticker:
             place.next_at = None if found is None else found.value
             return place.next_at is not None and place.next_at <= now
         is_known_due = place.next_at is not None and place.next_at <= now
-        if is_known_due or place.is_rung or seconds - place.looked_at >= _SLOW_S:
-            place.is_rung = False
-            place.looked_at = seconds
-            return True
-        return False
+        is_called = is_known_due or place.is_rung
+        if not is_called:
+            if seconds - place.looked_at < _SLOW_S or not self._looks_left:
+                return False
+            self._looks_left -= 1
+        place.is_rung = False
+        place.looked_at = seconds
+        return True
 
     async def _settle(self, place: _Place) -> None:
         due = await place.store.watch(lambda reader: schedules.list_due(reader, _SCHEDULES))

@@ -45,7 +45,7 @@ _OPENERS: Final = {
     ("app/db/blobs.py", "__init__"): "O_EXCL: a file beside the stores that is being made",
     ("app/db/blobs.py", "read"): "a file beside the stores, which SQLite never has open",
     ("app/db/blobs.py", "remove_folder"): "a folder of those",
-    ("app/db/disk_tree.py", "find"): "by its inode alone, without a part in locks",
+    ("app/db/disk_tree.py", "_hold"): "by its inode alone, without a part in locks",
     ("app/db/disk_tree.py", "_read_held"): "what was found so to be a file of one name",
     ("app/db/disk_tree.py", "descend"): "a folder",
     ("app/db/disk_tree.py", "open_database"): "the folder of all run-time data",

@@ -134,6 +134,12 @@ def test_the_public_url_is_an_origin(text: str, origin: str) -> None:
         pytest.param("public_url", "https://notes.example?q", id="query"),
         pytest.param("public_url", "https://me:hush@notes.example", id="user"),
         pytest.param("public_url", "https://[::1", id="broken address"),
+        pytest.param("public_url", "https://notes.example:hush", id="port a word in a URL"),
+        pytest.param("stall_s", "inf", id="for ever"),
+        pytest.param("exclusive_wait_s", "nan", id="no number"),
+        pytest.param("delivery_retries_s", "1,inf", id="a pause for ever"),
+        pytest.param("session_days", "36501", id="past every calendar"),
+        pytest.param("stop_s", "99999999999", id="past the kernel's clock"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(

@@ -6,11 +6,13 @@ is decided in one transaction with the mark that it was done, as every write the
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from app.bridge.callers import Call, Caller
 from app.bridge.content import disk
 from app.bridge.content.disk_desk import Desk
+from app.bridge.content.disk_texts import version_at, version_of
 from app.bridge.strongroom import Strongroom
 from app.db import disk_tree
 from app.db.disk_tree import Entry
@@ -30,7 +32,7 @@ from app.owner.paths import MAX_DEPTH
 from app.owner.pending_writes import FOLDER, Wanted
 from app.owner.text import measure
 from app.registry import disk_roots
-from app.registry.disk_roots import Root
+from app.registry.disk_roots import LastWrite, Root
 from app.runtime.idempotency import Once
 
 T = TypeVar("T")
@@ -55,7 +57,7 @@ async def paths_of(room: Strongroom, caller: Caller, wanted: Wanted) -> list[str
     found = [ref.display for ref in refs]
     if wanted.recursive:
         rests = await _look(
-            room, caller, wanted, lambda _root, descriptor: _names_below(descriptor, wanted.ref.key)
+            room, caller, wanted, lambda sight: _names_below(sight.descriptor, wanted.ref.key)
         )
         found += [f"{ref.display}{rest}" for rest in rests for ref in refs]
     return found
@@ -86,30 +88,43 @@ async def rehearse(
         raise InvalidPathError
     size_max = room.settings.note_bytes_max
 
-    def judge(root: Root, descriptor: int) -> str:
+    def judge(sight: _Sight) -> str:
         if wanted.tool in {"move_file", "delete_file"}:
-            _judge_place(descriptor, wanted, condition, size_max)
+            _judge_place(sight, wanted, condition, size_max)
         else:
-            _judge_text(descriptor, wanted, condition, size_max)
-        return _base_of(root, descriptor, wanted.ref.key, size_max)
+            _judge_text(sight, wanted, condition, size_max)
+        return _base_of(sight.root, sight.descriptor, wanted.ref.key, size_max)
 
     return await _look(room, caller, wanted, judge)
 
 
-async def _look(
-    room: Strongroom, caller: Caller, wanted: Wanted, work: Callable[[Root, int], T]
-) -> T:
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """A folder as it is looked at, and the last writes to the paths that are asked for."""
+
+    root: Root
+    descriptor: int
+    last: LastWrite | None
+    last_at_end: LastWrite | None
+    """To where a move ends."""
+
+
+async def _look(room: Strongroom, caller: Caller, wanted: Wanted, work: Callable[[_Sight], T]) -> T:
     """Read in the folder that a path names, for somebody who writes there."""
 
-    def find(reader: RegistryReader) -> Root:
-        return disk_roots.require_writable(reader, wanted.ref.root, caller.user_id)
+    def find(reader: RegistryReader) -> tuple[Root, LastWrite | None, LastWrite | None]:
+        root = disk_roots.require_writable(reader, wanted.ref.root, caller.user_id)
+        last = disk_roots.find_last_write(reader, root.id, wanted.ref.key)
+        end = wanted.to
+        at_end = disk_roots.find_last_write(reader, root.id, end.key) if end else None
+        return root, last, at_end
 
-    root = await room.stores.registry.read(find)
+    root, last, last_at_end = await room.stores.registry.read(find)
     path = room.settings.disk_root(root.kind, root.id)
 
     def read() -> T:
         with disk_tree.opened(path, make=True) as descriptor:
-            return work(root, descriptor)
+            return work(_Sight(root, descriptor, last, last_at_end))
 
     return await room.stores.on_thread(read)
 
@@ -120,7 +135,7 @@ def _base_of(root: Root, descriptor: int, key: str, size_max: int) -> str:
 
 
 def _standing(descriptor: int, key: str, size_max: int) -> str:
-    """A text's version; of a folder a digest of all that is in it; empty where nothing stands."""
+    """What tells a text from any other, or all in a folder; empty where nothing stands."""
     kind = disk_tree.kind_of(descriptor, key)
     if kind == "folder":
         entries = disk_tree.listing(descriptor, key, MAX_DEPTH, limit=None)
@@ -131,7 +146,7 @@ def _standing(descriptor: int, key: str, size_max: int) -> str:
     if kind == "other":
         raise NotTextError
     found = disk_tree.find(descriptor, key, size_max)
-    return "" if found is None else str(found.version)
+    return "" if found is None else f"{found.digest}.{found.mark}"
 
 
 def _word_of(entry: Entry) -> str:
@@ -140,13 +155,13 @@ def _word_of(entry: Entry) -> str:
     return f"{entry.key}\t{size_and_mark}"
 
 
-def _judge_text(root: int, wanted: Wanted, condition: Condition, size_max: int) -> None:
-    key = wanted.ref.key
+def _judge_text(sight: _Sight, wanted: Wanted, condition: Condition, size_max: int) -> None:
+    root, key = sight.descriptor, wanted.ref.key
     if disk_tree.kind_of(root, key) == "folder":
         condition.require(None)
         raise PathConflictError
     present = disk_tree.find(root, key, size_max)
-    condition.require(None if present is None else present.version)
+    condition.require(None if present is None else version_of(sight.last, present))
     if present is None:
         disk_tree.require_folders_above(root, key)
     was = "" if present is None else present.content
@@ -161,10 +176,11 @@ def _judge_text(root: int, wanted: Wanted, condition: Condition, size_max: int) 
         raise PayloadTooLargeError
 
 
-def _judge_place(root: int, wanted: Wanted, condition: Condition, size_max: int) -> None:
+def _judge_place(sight: _Sight, wanted: Wanted, condition: Condition, size_max: int) -> None:
+    root = sight.descriptor
     kind = disk_tree.kind_of(root, wanted.ref.key)
     present = disk_tree.find(root, wanted.ref.key, size_max) if kind == "file" else None
-    condition.require(None if present is None else present.version)
+    condition.require(None if present is None else version_of(sight.last, present))
     if kind is None:
         raise NotFoundError
     if kind == "folder" and not wanted.recursive:
@@ -174,7 +190,7 @@ def _judge_place(root: int, wanted: Wanted, condition: Condition, size_max: int)
     if not wanted.to.key:
         raise InvalidPathError
     if disk_tree.kind_of(root, wanted.to.key) is not None:
-        raise AlreadyExistsError(disk_tree.find_version(root, wanted.to.key, size_max))
+        raise AlreadyExistsError(version_at(sight.last_at_end, root, wanted.to.key, size_max))
     disk_tree.require_folders_above(root, wanted.to.key)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from app import telemetry
-from app.bridge.content.disk_texts import note_of
+from app.bridge.content.disk_texts import note_of, version_at, version_of
 from app.db import blobs as disk_blobs
 from app.db import disk_steps, disk_tree, files
 from app.db.disk_steps import Step
@@ -205,7 +205,8 @@ class Desk:
             # A folder counts as no text.
             condition.require(None)
             raise PathConflictError from None
-        condition.require(None if present is None else present.version)
+        last = disk_roots.find_last_write(self.tx, self.root.id, key)
+        condition.require(None if present is None else version_of(last, present))
         if present is None:
             disk_tree.require_folders_above(self.descriptor, key)
         return present
@@ -223,7 +224,8 @@ class Desk:
         return kind
 
     def _version_at(self, key: str) -> int | None:
-        return disk_tree.find_version(self.descriptor, key, self.settings.note_bytes_max)
+        last = disk_roots.find_last_write(self.tx, self.root.id, key)
+        return version_at(last, self.descriptor, key, self.settings.note_bytes_max)
 
     def _keys_below(self, key: str) -> list[str]:
         found = disk_tree.listing(self.descriptor, key, MAX_DEPTH, limit=None)

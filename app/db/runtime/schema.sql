@@ -161,13 +161,6 @@ CREATE TRIGGER sys_deliveries_line_up AFTER INSERT ON sys_deliveries WHEN EXISTS
   UPDATE sys_deliveries SET is_waiting = 1 WHERE id = NEW.id;
 END;
 
-CREATE TRIGGER sys_deliveries_move_up AFTER UPDATE OF finished_at ON sys_deliveries
-WHEN NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL BEGIN
-  UPDATE sys_deliveries SET is_waiting = 0 WHERE id = (
-    SELECT id FROM sys_deliveries WHERE subscription_id = NEW.subscription_id
-      AND entity = NEW.entity AND finished_at IS NULL ORDER BY event_seq LIMIT 1);
-END;
-
 CREATE TRIGGER sys_deliveries_line_up_again AFTER UPDATE OF finished_at ON sys_deliveries
 WHEN NEW.finished_at IS NULL AND OLD.finished_at IS NOT NULL BEGIN
   UPDATE sys_deliveries SET is_waiting = status <> 'running' AND EXISTS (
@@ -342,6 +335,16 @@ CREATE INDEX sys_files_unreferenced ON sys_files (unreferenced_since)
   WHERE unreferenced_since IS NOT NULL;
 
 CREATE INDEX sys_audit_done_to ON sys_audit (done_to, seq) WHERE done_to IS NOT NULL;
+
+CREATE TRIGGER sys_deliveries_move_up AFTER UPDATE OF finished_at ON sys_deliveries
+WHEN NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL AND NOT EXISTS (
+  SELECT 1 FROM sys_deliveries WHERE subscription_id = NEW.subscription_id
+    AND entity = NEW.entity AND finished_at IS NULL AND is_waiting = 0
+) BEGIN
+  UPDATE sys_deliveries SET is_waiting = 0 WHERE id = (
+    SELECT id FROM sys_deliveries WHERE subscription_id = NEW.subscription_id
+      AND entity = NEW.entity AND finished_at IS NULL ORDER BY event_seq LIMIT 1);
+END;
 
 CREATE VIEW sys_changes (entity, record_id, kind, type, audience, payload, fields, at, salt, member) AS
 SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL WHERE FALSE;

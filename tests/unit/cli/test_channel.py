@@ -1,10 +1,12 @@
 """What a parent tells its worker, and how each learns of the other's end."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,52 @@ def test_a_worker_without_orders_ends_with_its_parent(command: tuple[str, ...]) 
     assert said == ""
 
 
+def test_a_worker_hears_no_ctrl_c_before_it_is_ready() -> None:
+    """It is held back, not lost; a terminal sends it to every process, and the parent decides."""
+    ready = "from app.cli import channel; channel.receive(); channel.hear_interrupts()"
+    process = WorkerProcess([sys.executable, "-c", ready])
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.2)
+    assert process.poll() is None
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process.order(Orders("{}", 0, listener))
+    assert _ended(process) in {1, -signal.SIGINT}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_amid_loading_is_in_order(tmp_path: Path, number: int) -> None:
+    """Nothing is said but the log, nothing left, and the exit code is 0."""
+    server = subprocess.Popen(  # noqa: S603 - the program under test
+        [sys.executable, "-m", "app", "serve", "--root", str(tmp_path), "--port", "0"],
+        cwd=PROJECT_FOLDER,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while not Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text():
+        assert server.poll() is None
+        time.sleep(0.01)
+    os.killpg(server.pid, number)
+    _, said = server.communicate(timeout=30)
+    assert server.returncode == 0
+    assert "Traceback" not in said
+    assert "unexpected" not in said
+
+
+def test_an_interrupted_command_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends as shells have it."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build", interrupt)
+    monkeypatch.setattr(sys, "argv", ["strongroom", "user", "list"])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == 130
+
+
 def test_a_dead_worker_is_told_nothing_and_looked_at() -> None:
     """Its exit code is there, and orders for it are no error."""
     process = WorkerProcess([sys.executable, "-c", "raise SystemExit(4)"])
@@ -85,6 +133,15 @@ def test_a_dead_worker_is_told_nothing_and_looked_at() -> None:
     assert process.kill() == 4
 
 
+@pytest.fixture
+def _own_handlers() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_own_handlers")
 @pytest.mark.parametrize(
     ("words", "starts"),
     [

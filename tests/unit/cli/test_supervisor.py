@@ -345,6 +345,9 @@ def test_a_root_that_is_none_is_told(tmp_path: Path) -> None:
     with pytest.raises(StartError, match="exists"), supervisor.root_taken(Settings(root=tmp_path)):
         raise AssertionError
     assert [file.name for file in tmp_path.iterdir()] == ["database"]
+    long = Settings(root=tmp_path / ("x" * 256))
+    with pytest.raises(StartError, match="too long"), supervisor.root_taken(long):
+        raise AssertionError
 
 
 @pytest.fixture

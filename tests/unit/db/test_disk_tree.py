@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import socket
@@ -67,17 +68,66 @@ def test_a_folder_is_made_only_where_that_is_asked(base: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize("is_back", [False, True])
+def test_a_name_taken_off_amid_reading_shows_no_file_from_outside(
+    base: Path, root: int, monkeypatch: pytest.MonkeyPatch, *, is_back: bool
+) -> None:
+    """A file held by a second name has one name again by the time it is judged: another's."""
+    outside = base.parents[2] / "outside.md"
+    outside.write_text("what lies outside")
+    os.link(outside, base / "second.md")
+
+    real = os.fstat
+
+    def fstat(descriptor: int) -> os.stat_result:
+        second = base / "second.md"
+        second.unlink(missing_ok=True)
+        status = real(descriptor)
+        if is_back:
+            os.link(outside, second)
+        return status
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    if is_back:
+        with pytest.raises(NotTextError):
+            disk_tree.find(root, "second.md", MAX)
+    else:
+        assert disk_tree.find(root, "second.md", MAX) is None
+
+
+def test_a_text_that_is_replaced_amid_reading_is_one_or_the_other(
+    base: Path, root: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often; replaced all the while, it is refused at last."""
+    _put(root, "x.md", "old")
+    turns = itertools.count()
+    most = 3
+
+    def fstat(descriptor: int) -> os.stat_result:
+        status = os.stat(descriptor)
+        if next(turns) < most:
+            (base / "other").write_text("new")
+            (base / "other").rename(base / "x.md")
+        return status
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    assert disk_tree.read(root, "x.md", MAX).content == "new"
+    most = 1_000
+    with pytest.raises(NotTextError):
+        disk_tree.read(root, "x.md", MAX)
+
+
 def test_a_text_is_read_as_it_was_written(root: int) -> None:
-    """With its size, and a version that is made of its content and its file."""
+    """With its size, a digest of its content, and its file's mark."""
     _put(root, "a/b.md", "één\n")
     text = disk_tree.read(root, "a/b.md", MAX)
     assert (text.content, text.size_bytes) == ("één\n", 6)
-    assert 1 <= text.version < 1 << 53
+    assert 1 <= text.digest < 1 << 53
     assert disk_tree.read(root, "a/b.md", MAX) == text
     _put(root, "a/b.md", "één\n")
     again = disk_tree.read(root, "a/b.md", MAX)
     assert again.digest == text.digest
-    assert again.version != text.version
+    assert again.mark != text.mark
     _put(root, "a/b.md", "")
     assert disk_tree.read(root, "a/b.md", MAX)[:2] == ("", 0)
     assert disk_tree.kind_of(root, "a") == "folder"

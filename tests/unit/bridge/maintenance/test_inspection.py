@@ -326,3 +326,5 @@ def test_a_root_of_somebody_else_is_refused(tmp_path: Path) -> None:
     settings.stores_lock_file.mkdir()
     with pytest.raises(UnreadableRootError, match=r"stores\.lock: Is a directory"):
         inspect(settings)
+    with pytest.raises(UnreadableRootError, match="too long"):
+        inspect(Settings(root=tmp_path / ("x" * 256)))
