@@ -667,6 +667,27 @@ def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
     assert len(take(store)) == 1
 
 
+def test_a_waiting_one_that_is_cancelled_frees_nobody(store: OwnerFile) -> None:
+    """Where another of its entity may go already, though a revived one stands before that."""
+    add_webhook(store)
+    for _ in range(3):
+        change(store)
+    [first] = take(store)
+    with store.write() as tx:
+        delivery_list.cancel(tx, first.id)
+    [second] = take(store)
+    with store.write() as tx:
+        delivery_list.retry(tx, first.id)
+        deliveries.release(tx, [second])
+    [(third,)] = store.rows("SELECT id FROM sys_deliveries ORDER BY event_seq DESC LIMIT 1")
+    with store.write() as tx:
+        delivery_list.cancel(tx, third)
+    [again] = take(store)
+    assert again.id == second.id
+    settle(store, again)
+    assert [each.id for each in take(store)] == [first.id]
+
+
 def test_a_held_one_is_released_as_the_probe(store: OwnerFile) -> None:
     """At once, whatever its breaker's pause."""
     add_webhook(store)
