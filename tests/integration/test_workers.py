@@ -345,6 +345,7 @@ def test_a_request_that_a_stop_cuts_off_is_answered_by_a_problem(alone: Client) 
     head, _, body = answer.partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 503")
     assert json.loads(body)["code"] == "overloaded"
+    service.start()
 
 
 @pytest.mark.long
