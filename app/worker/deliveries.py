@@ -190,7 +190,8 @@ class Deliveries:
     async def _round(self) -> None:
         """Put each store where something is due in line, whoever waited longest first."""
         settings = self._room.settings
-        desks, self._rung = self._rung, set()
+        rung, self._rung = self._rung, set()
+        desks = rung
         if time.monotonic() - self._polled_at >= settings.delivery_poll_s:
             self._polled_at = time.monotonic()
             self._looks_left = settings.stale_looks_max
@@ -199,7 +200,7 @@ class Deliveries:
             if desk.claiming is not None:
                 # Its look may be from before the ring: it is looked at again when it is done.
                 self._rung.add(desk)
-            elif self._wants_claim(desk):
+            elif self._wants_claim(desk, is_called=desk in rung):
                 desk.is_in_line = True
                 self._line.append(desk)
             if count % _GLANCES == 0:
@@ -215,7 +216,7 @@ class Deliveries:
                 reserved = self._slots.reserve(desk.share, len(self._line))
                 desk.claiming = asyncio.create_task(self._claim(desk, reserved))
 
-    def _wants_claim(self, desk: _Desk) -> bool:
+    def _wants_claim(self, desk: _Desk, *, is_called: bool) -> bool:
         """Whether something is due, or it is time to open a store's handles and see."""
         if desk.is_leaving or desk.is_in_line or not self._slots.may_begin(desk.share):
             return False
@@ -225,9 +226,9 @@ class Deliveries:
             return False
         if isinstance(found, Later):
             is_stale = time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s
-            if not is_stale or not self._looks_left:
+            if not is_stale or not (is_called or self._looks_left):
                 return False
-            self._looks_left -= 1
+            self._looks_left -= not is_called
             return True
         due_at = None if found is None else found.value
         return due_at is not None and due_at <= self._room.clock()

@@ -79,8 +79,8 @@ def test_a_worker_without_orders_ends_with_its_parent(command: tuple[str, ...]) 
 
 def test_a_worker_hears_no_ctrl_c_before_it_is_ready() -> None:
     """It is held back, not lost; a terminal sends it to every process, and the parent decides."""
-    ready = "from app.cli import channel; channel.receive(); channel.hear_interrupts()"
-    process = WorkerProcess([sys.executable, "-c", ready])
+    ready = "import time; from app.cli import channel; channel.receive(); channel.hear_interrupts()"
+    process = WorkerProcess([sys.executable, "-c", f"{ready}; time.sleep(30)"])
     os.kill(process.pid, signal.SIGINT)
     time.sleep(0.2)
     assert process.poll() is None
