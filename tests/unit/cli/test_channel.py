@@ -31,6 +31,16 @@ channel.wait_for_parents_end()
 sys.exit(6)
 """
 
+_HEARING = """
+import signal, time
+from app.cli import channel
+channel.receive()
+# Whoever started the tests may have had it ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+channel.hear_interrupts()
+time.sleep(30)
+"""
+
 _PARENT = """
 import sys
 from app.cli.channel import WorkerProcess
@@ -79,8 +89,7 @@ def test_a_worker_without_orders_ends_with_its_parent(command: tuple[str, ...]) 
 
 def test_a_worker_hears_no_ctrl_c_before_it_is_ready() -> None:
     """It is held back, not lost; a terminal sends it to every process, and the parent decides."""
-    ready = "import time; from app.cli import channel; channel.receive(); channel.hear_interrupts()"
-    process = WorkerProcess([sys.executable, "-c", f"{ready}; time.sleep(30)"])
+    process = WorkerProcess([sys.executable, "-c", _HEARING])
     os.kill(process.pid, signal.SIGINT)
     time.sleep(0.2)
     assert process.poll() is None
