@@ -118,14 +118,9 @@ def opened_locks(settings: Settings) -> Iterator[LockFile]:
         UnreadableRootError: Nobody made this root yet, or it is not this user's to read.
     """
     try:
-        is_there = settings.system_file.exists()
-    except OSError as error:
-        reason = f"{settings.system_file}: {error.strerror}."
-        raise UnreadableRootError(reason) from error
-    if not is_there:
-        reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
-        raise UnreadableRootError(reason)
-    try:
+        if not settings.system_file.exists():
+            reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
+            raise UnreadableRootError(reason)
         locks = LockFile(settings.stores_lock_file)
     except OSError as error:
         reason = f"{settings.stores_lock_file}: {error.strerror}."

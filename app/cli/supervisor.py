@@ -138,16 +138,11 @@ def root_taken(settings: Settings) -> Iterator[FileLock]:
         AlreadyServingError: Another process holds the lock.
         StartError: The root cannot be used, or a worker outlived its parent for too long.
     """
-    try:
-        is_there = settings.root.is_dir()
-    except OSError as error:
-        reason = f"{settings.root}: {error.strerror}."
-        raise StartError(reason) from error
-    if not is_there:
-        reason = f"The root folder {settings.root} does not exist; make it first."
-        raise StartError(reason)
     with contextlib.ExitStack() as held:
         try:
+            if not settings.root.is_dir():
+                reason = f"The root folder {settings.root} does not exist; make it first."
+                raise StartError(reason)
             settings.database.mkdir(mode=0o700, exist_ok=True)
             settings.database.chmod(0o700)
             lock = _open_lock(settings.lock_file, held)

@@ -15,7 +15,7 @@ from app.errors.inputs import InvalidInputError
 from app.owner import notes
 from app.owner.notes import Condition
 from app.runtime import breakers, deliveries, delivery_list, subscriptions
-from app.runtime.deliveries import Result
+from app.runtime.deliveries import Claimed, Result
 from app.runtime.delivery_list import LAST_ID
 from app.runtime.subscriptions import NewWebhook
 from tests.support.owed import (
@@ -648,8 +648,8 @@ def test_an_operator_has_one_tried_again_or_never(store: OwnerFile) -> None:
             act(tx, "nobody")
 
 
-def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
-    """Before those of its entity that came after it, but for one that is under way."""
+def _one_revived(store: OwnerFile) -> tuple[Claimed, Claimed]:
+    """Of three deliveries of one entity the first, cancelled and revived, and the second, taken."""
     add_webhook(store)
     for _ in range(3):
         change(store)
@@ -659,6 +659,12 @@ def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
     [second] = take(store)
     with store.write() as tx:
         delivery_list.retry(tx, first.id)
+    return first, second
+
+
+def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
+    """Before those of its entity that came after it, but for one that is under way."""
+    first, second = _one_revived(store)
     assert take(store) == []
     settle(store, second)
     [again] = take(store)
@@ -669,15 +675,8 @@ def test_one_that_is_revived_takes_its_old_place(store: OwnerFile) -> None:
 
 def test_a_waiting_one_that_is_cancelled_frees_nobody(store: OwnerFile) -> None:
     """Where another of its entity may go already, though a revived one stands before that."""
-    add_webhook(store)
-    for _ in range(3):
-        change(store)
-    [first] = take(store)
+    first, second = _one_revived(store)
     with store.write() as tx:
-        delivery_list.cancel(tx, first.id)
-    [second] = take(store)
-    with store.write() as tx:
-        delivery_list.retry(tx, first.id)
         deliveries.release(tx, [second])
     [(third,)] = store.rows("SELECT id FROM sys_deliveries ORDER BY event_seq DESC LIMIT 1")
     with store.write() as tx:
