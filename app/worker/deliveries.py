@@ -103,7 +103,6 @@ class Deliveries:
         self._is_closing = False
         self._is_declared = False
         self._polled_at = -settings.delivery_poll_s
-        self._looks_left = 0
         self._count = 0
         self._group = self._add(room.stores.group, is_group=True)
         self._members = {
@@ -191,21 +190,27 @@ class Deliveries:
         """Put each store where something is due in line, whoever waited longest first."""
         settings = self._room.settings
         rung, self._rung = self._rung, set()
-        desks = rung
+        desks, stale = rung, list[_Desk]()
         if time.monotonic() - self._polled_at >= settings.delivery_poll_s:
             self._polled_at = time.monotonic()
-            self._looks_left = settings.stale_looks_max
             desks = {self._group, *self._members.values()}
         for count, desk in enumerate(sorted(desks, key=lambda one: one.turn), 1):
             if desk.claiming is not None:
                 # Its look may be from before the ring: it is looked at again when it is done.
                 self._rung.add(desk)
-            elif self._wants_claim(desk, is_called=desk in rung):
-                desk.is_in_line = True
-                self._line.append(desk)
+            elif self._wants_claim(desk, stale):
+                self._line_up(desk)
             if count % _GLANCES == 0:
                 await asyncio.sleep(0)
+        # Whoever waits longest for a look comes first, for there may be too many for one round.
+        stale.sort(key=lambda desk: (desk not in rung, desk.looked_at))
+        for desk in stale[: len(rung.intersection(stale)) + settings.stale_looks_max]:
+            self._line_up(desk)
         self._fill()
+
+    def _line_up(self, desk: _Desk) -> None:
+        desk.is_in_line = True
+        self._line.append(desk)
 
     def _fill(self) -> None:
         """Begin claims in the stores in line, as far as there are slots."""
@@ -216,8 +221,8 @@ class Deliveries:
                 reserved = self._slots.reserve(desk.share, len(self._line))
                 desk.claiming = asyncio.create_task(self._claim(desk, reserved))
 
-    def _wants_claim(self, desk: _Desk, *, is_called: bool) -> bool:
-        """Whether something is due, or it is time to open a store's handles and see."""
+    def _wants_claim(self, desk: _Desk, stale: list[_Desk]) -> bool:
+        """Whether something is due; who is only to be opened and looked at is put into `stale`."""
         if desk.is_leaving or desk.is_in_line or not self._slots.may_begin(desk.share):
             return False
         try:
@@ -225,11 +230,9 @@ class Deliveries:
         except StrongroomError:
             return False
         if isinstance(found, Later):
-            is_stale = time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s
-            if not is_stale or not (is_called or self._looks_left):
-                return False
-            self._looks_left -= not is_called
-            return True
+            if time.monotonic() - desk.looked_at >= self._room.settings.delivery_look_s:
+                stale.append(desk)
+            return False
         due_at = None if found is None else found.value
         return due_at is not None and due_at <= self._room.clock()
 

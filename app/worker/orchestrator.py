@@ -191,6 +191,8 @@ class Orchestrator:
         idle = [place for place in blind if not place.is_in_line]
         called = [place for place in idle if place in rung]
         stale = [place for place in idle if place not in rung and place.looked_at < before]
+        # Whoever waits longest comes first, for there may be too many for one round.
+        stale.sort(key=lambda place: place.looked_at)
         most = self._room.settings.stale_looks_max
         # Those for whom there is no time now are looked at in a later round.
         self._rung |= set(called[_BLIND_LOOKS:])

@@ -67,7 +67,9 @@ class Ticker:
         """Settle what is due now, everywhere; trouble in one store is none of another's."""
         self._follow()
         self._looks_left = self._room.settings.stale_looks_max
-        for number, place in enumerate(list(self._places.values())):
+        # Whoever waits longest for a look comes first, for there may be too many for one round.
+        places = sorted(self._places.values(), key=lambda place: place.looked_at)
+        for number, place in enumerate(places):
             if number % _GLANCES == _GLANCES - 1:
                 await asyncio.sleep(0)
             if self._is_due(place):

@@ -1,6 +1,7 @@
 """Ticks in the stores of a process: due ones settle, others' trouble is none of theirs."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -18,6 +19,7 @@ from app.owner.scheduled_jobs import Task
 from app.runtime import jobs, schedules
 from app.runtime.schedules import CatchUp
 from app.runtime.timing import Timing
+from app.worker import ticks
 from app.worker.ticks import Ticker
 from tests.support import rig as rigs
 from tests.support.rig import Rig
@@ -259,6 +261,29 @@ def test_a_store_with_closed_handles_is_looked_at_when_it_is_due(rig: Rig) -> No
             store.handles.close_idle()
             await ticker.round()
         assert store.glance(sql.FIND_NEXT_TICK) is LATER
+
+    rig.run(main)
+
+
+def test_stores_with_closed_handles_take_turns_at_being_looked_at(
+    make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many in a round and no more, however many there are; none is left out."""
+    rig = make_rig(stale_looks_max=2)
+    monkeypatch.setattr(ticks, "_SLOW_S", 0.0)
+
+    async def main(room: Strongroom) -> None:
+        stores = [(await open_member(room, f"m{number}"))[1] for number in range(4)]
+        ticker = Ticker(room)
+        await ticker.round()  # each one's bell has rung, for it is new
+        seen: list[set[OwnerStore]] = []
+        for _ in range(3):
+            for store in stores:
+                store.handles.close_idle()
+            await ticker.round()
+            seen.append({each for each in stores if each.glance(sql.FIND_NEXT_TICK) is not LATER})
+        assert [len(each) for each in seen] == [2, 2, 2]
+        assert seen[0] == seen[2] == set(stores) - seen[1]
 
     rig.run(main)
 
