@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -12,12 +12,13 @@ from app.bridge.accounts import signin
 from app.bridge.accounts.signup import NewMember, SignedUp, sign_up
 from app.bridge.callers import Call, Caller
 from app.bridge.content import notes
-from app.bridge.strongroom import Reach, Strongroom, reach_nothing
+from app.bridge.strongroom import Reach, Strongroom, account_of, reach_nothing
 from app.db.context import system_actor
+from app.db.owner.store import OwnerStore
 from app.db.registry import statements as sql
 from app.db.registry.rows import AccountRow
 from app.db.registry.store import RegistryTransactor
-from app.ids import RoleId
+from app.ids import RoleId, UserId
 from app.owner import notes as owner_notes
 from app.owner.notes import Condition
 from app.owner.paths import USER_MEMORY, PathRef
@@ -111,6 +112,37 @@ async def read_note(room: Strongroom, caller: Caller) -> str:
 async def member(room: Strongroom, user_id: str) -> AccountRow:
     """A member's row."""
     return await room.stores.registry.read(lambda reader: accounts.get(reader, user_id))
+
+
+async def open_member(room: Strongroom, username: str = "ana") -> tuple[UserId, OwnerStore]:
+    """A new member with a plain store, open here."""
+    made = await add(room, username, encrypted=False)
+    return made.account.id, await reopen(room, made.account.id)
+
+
+async def reopen(room: Strongroom, user_id: UserId) -> OwnerStore:
+    """Open a plain store."""
+    store, _ = await room.stores.open(account_of(await member(room, user_id)), lambda: None)
+    return store
+
+
+@contextlib.asynccontextmanager
+async def closing(room: Strongroom, stores: Sequence[OwnerStore]) -> AsyncIterator[None]:
+    """Close the handles of stores over and over until the end of the context, as need does."""
+    ending = asyncio.Event()
+
+    async def close_all() -> None:
+        while not ending.is_set():
+            for store in stores:
+                await room.stores.on_thread(store.handles.close_idle)
+            await asyncio.sleep(0.005)
+
+    closer = asyncio.create_task(close_all())
+    try:
+        yield
+    finally:
+        ending.set()
+        await closer
 
 
 async def begin_state(room: Strongroom, user_id: str, state: str) -> None:

@@ -43,7 +43,16 @@ from tests.support.post_office import (
     settled,
     until,
 )
-from tests.support.rig import Rig, add, enter, member, stop_at, write_note
+from tests.support.rig import (
+    Rig,
+    add,
+    closing,
+    enter,
+    member,
+    reopen,
+    stop_at,
+    write_note,
+)
 from tests.support.rooms import CALL, PASSWORD
 
 pytestmark = pytest.mark.timeout(60)
@@ -588,6 +597,27 @@ def test_what_a_locked_member_is_owed_waits(office: Rig, far: Endpoint) -> None:
             await until(lambda: len(far.received) == 1)
 
     office.run(main)
+
+
+def test_every_store_with_closed_handles_has_its_turn(
+    make_rig: Callable[..., Rig], far: Endpoint
+) -> None:
+    """Though a round looks at one of them alone, and each is always due for a look."""
+    rig = make_rig(**CHOSEN | {"delivery_look_s": 0.001, "stale_looks_max": 1})
+
+    async def main(room: Strongroom) -> None:
+        callers = [await signed_in(room, f"m{number}", encrypted=False) for number in range(4)]
+        for caller in callers:
+            await add_webhook(room, caller, far)
+        stores = [await own_store(room, caller) for caller in callers]
+        async with rig.open() as other, delivering(room):
+            there = [await reopen(other, caller.user_id) for caller in callers]
+            async with closing(room, stores):
+                for store in there:
+                    await write(store, "left.md")
+                await until(lambda: len(far.received) == len(there))
+
+    rig.run(main)
 
 
 def test_to_look_keeps_no_store_from_idle_locking(office: Rig, far: Endpoint) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from app import telemetry
-from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.strongroom import Strongroom
 from app.bridge.work import housekeeping as bridge
 from app.db.owner.store import OwnerStore, OwnerTransactor
 from app.db.pool import StoreClosedError
@@ -240,9 +240,7 @@ def test_trouble_in_one_store_is_none_of_anothers(
     monkeypatch.setattr(bridge, "run", run)
 
     async def main(room: Strongroom) -> None:
-        made = await rigs.add(room, encrypted=False)
-        account = account_of(await rigs.member(room, made.account.id))
-        own, _ = await room.stores.open(account, lambda: None)
+        _, own = await rigs.open_member(room)
         keeper = Housekeeper(room)
         await keeper.round()
         assert told == ["housekeeping"]

@@ -8,17 +8,15 @@ from functools import partial
 import pytest
 
 from app import telemetry
-from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.strongroom import Strongroom
 from app.bridge.work import waiting
-from app.db.owner.store import OwnerStore
 from app.db.registry import statements as sql
 from app.db.registry.rows import WorkTimesRow
 from app.ids import UserId
 from app.runtime import jobs
 from app.runtime.jobs import Job
 from app.worker.handlers import Handlers
-from tests.support import rig as rigs
-from tests.support.rig import Rig
+from tests.support.rig import Rig, closing, open_member, reopen
 from tests.support.workshop import (
     ACTOR,
     KIND,
@@ -34,14 +32,6 @@ from tests.support.workshop import (
 )
 
 pytestmark = pytest.mark.timeout(60)
-
-
-async def open_member(room: Strongroom, username: str = "ana") -> tuple[UserId, OwnerStore]:
-    """A new member with a plain store, open here."""
-    made = await rigs.add(room, username, encrypted=False)
-    account = account_of(await rigs.member(room, made.account.id))
-    store, _ = await room.stores.open(account, lambda: None)
-    return made.account.id, store
 
 
 async def times(room: Strongroom, user_id: UserId) -> WorkTimesRow:
@@ -253,8 +243,7 @@ def test_a_store_that_is_locked_amid_a_job_gets_it_back(rig: Rig) -> None:
             assert shop.at_once.total() == 0
             assert await times(room, user_id) == (rig.clock(), rig.clock())
             shop.gate.set()
-            account = account_of(await rigs.member(room, user_id))
-            again, _ = await room.stores.open(account, lambda: None)
+            again = await reopen(room, user_id)
             done = await ended(again, job_id)
             assert (done.status, done.attempts, done.generation) == ("done", 1, 2)
             assert await times(room, user_id) == (None, None)
@@ -273,8 +262,7 @@ def test_a_store_locked_with_work_of_later_says_when(rig: Rig) -> None:
         async with working(room, Handlers()):
             await room.stores.lock(user_id)
             assert await times(room, user_id) == (None, None)
-            account = account_of(await rigs.member(room, user_id))
-            own, _ = await room.stores.open(account, lambda: None)
+            own = await reopen(room, user_id)
             await enqueue(own, {}, run_at=rig.clock() + 60_000)
             await room.stores.lock(user_id)
             assert await times(room, user_id) == (None, rig.clock() + 60_000)
@@ -373,6 +361,22 @@ def test_closed_handles_are_opened_only_when_work_is_due(make_rig: Callable[...,
             rig.clock.advance(5_000)
             await ended(own, job_id)
         assert user_id
+
+    rig.run(main)
+
+
+def test_every_store_with_closed_handles_has_its_turn(make_rig: Callable[..., Rig]) -> None:
+    """Though a round looks at one of them alone, and each is always due for a look."""
+    rig, shop = make_rig(job_look_s=0.001, stale_looks_max=1), Workshop()
+
+    async def main(room: Strongroom) -> None:
+        members = [await open_member(room, f"m{number}") for number in range(4)]
+        stores = [store for _, store in members]
+        async with rig.open() as other, working(room, shop.handlers):
+            there = [await reopen(other, user_id) for user_id, _ in members]
+            async with closing(room, stores):
+                jobs_left = [await enqueue(store) for store in there]
+                await until(lambda: shop.runs.keys() == set(jobs_left))
 
     rig.run(main)
 

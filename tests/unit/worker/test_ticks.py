@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from app import telemetry
-from app.bridge.strongroom import Strongroom, account_of
+from app.bridge.strongroom import Strongroom
 from app.bridge.work import schedules as bridge
 from app.bridge.work.schedules import NewSchedule
 from app.clock import Millis
@@ -22,7 +22,7 @@ from app.runtime.timing import Timing
 from app.worker import ticks
 from app.worker.ticks import Ticker
 from tests.support import rig as rigs
-from tests.support.rig import Rig
+from tests.support.rig import Rig, open_member, reopen
 from tests.support.rooms import CALL
 from tests.support.workshop import ACTOR
 
@@ -55,19 +55,6 @@ async def finish(store: OwnerStore) -> None:
             jobs.finish(tx, claim.id, claim.generation)
 
     await store.write(do, ACTOR)
-
-
-async def open_member(room: Strongroom, username: str = "ana") -> tuple[UserId, OwnerStore]:
-    """A new member with a plain store, open here."""
-    made = await rigs.add(room, username, encrypted=False)
-    return made.account.id, await reopen(room, made.account.id)
-
-
-async def reopen(room: Strongroom, user_id: UserId) -> OwnerStore:
-    """Open a plain store."""
-    account = account_of(await rigs.member(room, user_id))
-    store, _ = await room.stores.open(account, lambda: None)
-    return store
 
 
 def test_ticks_settle_in_every_open_store(rig: Rig) -> None:
