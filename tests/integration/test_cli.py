@@ -136,6 +136,21 @@ def test_a_locked_store_is_opened_again_by_its_session(service: LiveService) -> 
     assert service.client.get("/api/file", params=path, headers=headers).text == "kept"
 
 
+def test_notes_go_out_and_come_in_beside_the_server(service: LiveService, tmp_path: Path) -> None:
+    """By the worker that has the socket; the sessions of the member's own go on."""
+    _add("eva")
+    headers = service.sign_in("eva")
+    path = {"path": "user-memory/a.md"}
+    service.client.put("/api/file", params=path, content="kept", headers=headers)
+    archive = str(tmp_path / "notes.zip")
+    words = (archive, "--password-stdin")
+    assert _ask("export", "eva", *words, typed=PASSWORD)["notes"] == 3
+    service.client.delete("/api/file", params=path, headers=headers)
+    assert _ask("import", "eva", *words, typed=PASSWORD) == {"written": 1, "unchanged": 2}
+    assert service.client.get("/api/file", params=path, headers=headers).text == "kept"
+    assert all(PASSWORD not in line for line in service.log)
+
+
 def test_an_erased_member_is_gone_everywhere(service: LiveService) -> None:
     """Their sessions end, their file is gone, their name is free."""
     dan = _add("dan")
