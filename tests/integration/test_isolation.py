@@ -164,6 +164,20 @@ def test_no_read_of_one_opens_anothers_files(theirs: Held) -> None:
             require_apart(theirs, client.call("GET", path.format_map(names)), route)
 
 
+def test_no_stream_of_one_opens_anothers_files(theirs: Held) -> None:
+    """Nor tells of the other's notes, while it tells of one's own."""
+    me = theirs.group.plain
+    told: list[str] = []
+    with me.service.client.stream("GET", "/api/events/stream", headers=me.headers) as answer:
+        me.put("user-memory/streamed.md", "x").raise_for_status()
+        for line in answer.iter_lines():
+            told.append(line)
+            if "streamed.md" in line:
+                break
+    assert NOTE not in "".join(told)
+    assert theirs.touched() == set()
+
+
 def _places(template: str) -> list[str]:
     return [part[1:-1] for part in template.split("/") if part.startswith("{")]
 
