@@ -261,21 +261,21 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-KINDS: Final = {
-    "string": str,
-    "integer": int,
-    "number": float,
-    "boolean": bool,
-    "array": list,
-    "object": dict,
-    "null": type(None),
+KINDS: Final[dict[str, frozenset[type]]] = {
+    "string": frozenset({str}),
+    "integer": frozenset({int}),
+    "number": frozenset({int, float}),
+    "boolean": frozenset({bool}),
+    "array": frozenset({list}),
+    "object": frozenset({dict}),
+    "null": frozenset({type(None)}),
 }
 
 
 def could_be_good(schema: dict[str, Any], value: object) -> bool:
     """Whether a value is of a type that a field may have; the rest is not judged here."""
     forms = [resolved(form) for form in schema.get("anyOf", [schema])]
-    kinds = {KINDS[form["type"]] for form in forms if "type" in form}
+    kinds = frozenset().union(*(KINDS[form["type"]] for form in forms if "type" in form))
     # What has no type may be anything that JSON can hold.
     takes_all = any(not form.keys() - {"title", "description"} for form in forms)
     return takes_all or type(value) in kinds
