@@ -25,19 +25,24 @@ _FIRST_ERROR: Final = 400
 class Server:
     """A process that says on standard error where it listens; killed at the end of the block."""
 
-    def __init__(self, command: Sequence[str], *, descriptors: int | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str], *, descriptors: int | None = None, is_pinned: bool = True
+    ) -> None:
         """Remember how it is started.
 
         Args:
             command: Its argument vector.
             descriptors: Most files and sockets that it may have open; None leaves it.
+            is_pinned: Whether it has the first core alone; False for every core of the box.
         """
+        self._place = pin_to_first_core if is_pinned else spread
         self._command = list(command)
         if descriptors is not None:
             self._command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "-", *command]
         self.port = 0
         self.pid = 0
         """Of the process that answers."""
+        self._said: dict[str, dict[str, Any]] = {}
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(  # noqa: S603 - the project's own programs
@@ -46,7 +51,7 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            preexec_fn=pin_to_first_core,  # noqa: PLW1509 - before any thread is started
+            preexec_fn=self._place,  # noqa: PLW1509 - before any thread is started
         )
         try:
             self.port = self._await("serving")["port"]
@@ -71,13 +76,16 @@ class Server:
         self._process.wait()
 
     def _await(self, event: str) -> dict[str, Any]:
-        if self._process.stderr is None:
-            raise RuntimeError
-        for line in self._process.stderr:
-            if line.startswith("{") and (facts := json.loads(line))["event"] == event:
-                return dict(facts)
-        message = f"{self._command} ended without {event}"
-        raise RuntimeError(message)
+        # The order in which a starting server says things is its own.
+        while event not in self._said:
+            line = self._process.stderr.readline() if self._process.stderr else ""
+            if not line:
+                message = f"{self._command} ended without {event}"
+                raise RuntimeError(message)
+            if line.startswith("{"):
+                facts = json.loads(line)
+                self._said[facts["event"]] = facts
+        return self._said[event]
 
     @property
     def cpu_s(self) -> float:
@@ -107,7 +115,12 @@ class Strongroom(Server):
     """The service with one worker, and a way to ask it something."""
 
     def __init__(
-        self, settings: Settings, *, is_cheap: bool = True, descriptors: int | None = None
+        self,
+        settings: Settings,
+        *,
+        is_cheap: bool = True,
+        descriptors: int | None = None,
+        is_pinned: bool = True,
     ) -> None:
         """Remember how it is started.
 
@@ -115,12 +128,14 @@ class Strongroom(Server):
             settings: Its own; of any port.
             is_cheap: False for key derivation at the root's own cost.
             descriptors: Most files and sockets that it may have open; None leaves it.
+            is_pinned: Whether it has the first core alone; False for every core of the box.
         """
         self.settings = settings
         cheap = ["-m", "tests.support.serve_cheap", "serve"]
         cheap += ["--settings", settings.model_dump_json()]
         true = ["-P", "-m", "app", "serve", "--root", str(settings.root), "--port", "0"]
-        super().__init__([sys.executable, *(cheap if is_cheap else true)], descriptors=descriptors)
+        command = [sys.executable, *(cheap if is_cheap else true)]
+        super().__init__(command, descriptors=descriptors, is_pinned=is_pinned)
 
     @override
     def __enter__(self) -> Self:
@@ -180,3 +195,8 @@ class Strongroom(Server):
 def pin_to_first_core() -> None:
     """Leave the last core to the load."""
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def spread() -> None:
+    """Take every core of the box again."""
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
