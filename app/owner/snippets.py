@@ -5,8 +5,7 @@ on a note of 4 MiB, in one step that nothing interrupts.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.db.owner.search_text import CJK, fold
 
@@ -21,8 +20,7 @@ _WORD_END = re.compile(r"[\W_]")
 _SPACE = re.compile(r"\s")
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
+class Snippet(NamedTuple):
     """A cut of a note, white space collapsed."""
 
     text: str
@@ -52,13 +50,21 @@ def snippet(content: str, terms: list[str], width: int = 160) -> Snippet:
     start = _cut_start(content, at, width // 3)
     # Twice the width is read, since white space will collapse.
     stop = start + 2 * width
-    cut = " ".join(content[start:stop].split())
+    cut = _collapsed(content[start:stop])
     is_cut = len(cut) > width or stop < len(content)
     if len(cut) > width:
         space = cut.rfind(" ", width * 2 // 3, width + 1)
         cut = cut[: space if space > 0 else width]
     text = (_ELLIPSIS if start else "") + cut + (_ELLIPSIS if is_cut else "")
     return Snippet(text, content.count("\n", 0, at) + 1)
+
+
+def _collapsed(text: str) -> str:
+    """Text with single spaces for all its white space, and none at its ends."""
+    # Of white space only the space itself is printable; most cuts are a line of prose.
+    if text.isprintable() and "  " not in text:
+        return text.strip(" ")
+    return " ".join(text.split())
 
 
 def _first_place(content: str, terms: list[str]) -> int:

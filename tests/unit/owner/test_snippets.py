@@ -79,6 +79,12 @@ def test_a_snippet_is_a_part_of_its_note(content: str, q: str, width: int) -> No
     assert 1 <= cut.line <= content.count("\n") + 1
 
 
+@given(st.text(st.one_of(st.sampled_from("a  \n\u00a0\u2003\u3000\x1f"), st.characters())))
+def test_all_white_space_is_one_space(content: str) -> None:
+    """Of whatever kind, and none at an end; what is short is shown whole."""
+    assert snippet(content, [], width=len(content) + 1).text == " ".join(content.split())
+
+
 @given(st.text(st.sampled_from("xé \n\u0301ß日"), max_size=300))
 def test_a_place_is_traced_back_exactly(before: str) -> None:
     """However folding stretches or shrinks what comes before, line and word are right."""
