@@ -12,7 +12,7 @@ from app.db.owner.search_text import CJK, fold
 MAX_SEARCHED: Final = 256 * 1024
 """Characters of a note that are searched; a first place beyond them is not found."""
 
-_NEAR = 4096  # most first places lie here, and folding so little costs next to nothing
+_SEARCHED = (512, 4096, MAX_SEARCHED)  # most first places lie near the start: little is folded
 _ELLIPSIS = "…"
 _CJK_START = re.compile(CJK)
 _IN_WORD = re.compile(r"[^\W_]")
@@ -69,7 +69,7 @@ def _collapsed(text: str) -> str:
 
 def _first_place(content: str, terms: list[str]) -> int:
     """Where the first term stands; 0 when none does."""
-    for size in (_NEAR, MAX_SEARCHED):
+    for size in _SEARCHED:
         searched = content[:size]
         folded = fold(searched)
         place = _first_of(folded, terms)
