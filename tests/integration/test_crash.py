@@ -180,7 +180,7 @@ def _run(do: Callable[[Work], None], work: Work, failures: list[BaseException]) 
         failures.append(error)
 
 
-@pytest.mark.parametrize("seed", chosen(range(5), range(100)))
+@pytest.mark.parametrize("seed", chosen(range(10), range(100)))
 def test_what_was_acknowledged_survives_a_power_cut(admin: Client, seed: int) -> None:
     """After a cut at any instant every store has one key, and every write that was answered."""
     chance = random.Random(seed)  # noqa: S311 - as above
