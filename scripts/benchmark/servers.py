@@ -20,6 +20,8 @@ from app.settings import Settings
 
 PASSWORD: Final = "a password for the benchmark"  # noqa: S105 - of stores that are thrown away
 _FIRST_ERROR: Final = 400
+_CORES: Final = frozenset(os.sched_getaffinity(0))
+"""Those that the benchmark was given, before it keeps to one of them."""
 
 
 class Server:
@@ -33,7 +35,7 @@ class Server:
         Args:
             command: Its argument vector.
             descriptors: Most files and sockets that it may have open; None leaves it.
-            is_pinned: Whether it has the first core alone; False for every core of the box.
+            is_pinned: Whether it has the first core alone; False for every core there is.
         """
         self._place = pin_to_first_core if is_pinned else spread
         self._command = list(command)
@@ -128,7 +130,7 @@ class Strongroom(Server):
             settings: Its own; of any port.
             is_cheap: False for key derivation at the root's own cost.
             descriptors: Most files and sockets that it may have open; None leaves it.
-            is_pinned: Whether it has the first core alone; False for every core of the box.
+            is_pinned: Whether it has the first core alone; False for every core there is.
         """
         self.settings = settings
         cheap = ["-m", "tests.support.serve_cheap", "serve"]
@@ -198,5 +200,5 @@ def pin_to_first_core() -> None:
 
 
 def spread() -> None:
-    """Take every core of the box again."""
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    """Take every core again that the benchmark was given."""
+    os.sched_setaffinity(0, _CORES)

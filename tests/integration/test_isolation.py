@@ -174,6 +174,7 @@ def test_no_stream_of_one_opens_anothers_files(theirs: Held) -> None:
             told.append(line)
             if "streamed.md" in line:
                 break
+    assert "streamed.md" in told[-1]
     assert NOTE not in "".join(told)
     assert theirs.touched() == set()
 
