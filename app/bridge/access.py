@@ -176,7 +176,8 @@ async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column
 ) -> None:
     """Write an opening into the member's own log, and what of it the operator may see.
 
-    A store that can be read but not written, as on a full disk, is still read.
+    A store that can be read but not written, as on a full disk, is still read. Most are only
+    read, so none keeps a writing handle for this line alone.
     """
     actor = Actor("system", "strongroom", call.action, user_id, call.request_id, call.trace_id)
     try:
@@ -187,6 +188,7 @@ async def record_opening(  # noqa: PLR0913, PLR0917 - each is one column
             actor,
         )
         await refresh_mirror(room, user_id, store)
+        await store.rest_writer()
     except StoreError as error:
         telemetry.request_failed(call.action, error.code, call.request_id)
 

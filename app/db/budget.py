@@ -39,8 +39,8 @@ class Spender(Protocol):
     def close_idle(self) -> bool:
         """Close every handle if none is lent; False when one is, or there is none."""
 
-    def close_idle_writer(self) -> None:
-        """Close the writing handle if it is not lent."""
+    def close_idle_writer(self, idle_s: float) -> None:
+        """Close the writing handle if it is not lent and was not for so many seconds."""
 
 
 class Pool:
@@ -110,13 +110,11 @@ class Pool:
         return False
 
     def sweep(self, idle_s: float) -> None:
-        """Close writing handles that nobody used for so long."""
+        """Close writing handles that nobody wrote with for so long, be their stores read or not."""
         with self._changed:
             members = list(self._members)
-        before = time.monotonic() - idle_s
         for member in members:
-            if member.last_used < before:
-                member.close_idle_writer()
+            member.close_idle_writer(idle_s)
 
     def _trim(self) -> None:
         """Now and then, give the allocator's free pages back to the system."""

@@ -61,6 +61,7 @@ class Handles:
         self._readers: list[Connection] = []
         self._readers_opening = 0
         self._writer: Connection | None = None
+        self._writer_used = self.last_used  # as that, but of the writing handle alone
         self._is_writer_lent = False
         self._waiting = 0
         self._count = 0  # handles open or opening
@@ -176,6 +177,7 @@ class Handles:
                 self._drop_spent_writer()
             finally:
                 with self._changed:
+                    self._writer_used = time.monotonic()
                     self._is_writer_lent = False
                     self._changed.notify_all()
 
@@ -193,10 +195,11 @@ class Handles:
         self._close_all(closing or [])
         return bool(closing)
 
-    def close_idle_writer(self) -> None:
-        """Close the writing handle if it is not lent."""
+    def close_idle_writer(self, idle_s: float = 0) -> None:
+        """Close the writing handle if it is not lent and was not for so many seconds."""
         with self._changed:
-            if self._is_writer_lent or self._writer is None:
+            is_rested = self._writer_used <= time.monotonic() - idle_s
+            if self._is_writer_lent or self._writer is None or not is_rested:
                 return
             writer, self._writer = self._writer, None
         self._close_all([writer])

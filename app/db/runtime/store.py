@@ -239,6 +239,12 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
             self.handles.want()
         return await self.writer.submit(self.lane, self.handles, run, actor)
 
+    async def rest_writer(self) -> None:
+        """Let the writing handle go unless writes wait for it; the next one opens another."""
+        if not self.lane.jobs:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self.threads, self.handles.close_idle_writer)
+
     async def checkpoint(self) -> bool:
         """Empty the write-ahead log into the file, so that what was deleted leaves the log too.
 

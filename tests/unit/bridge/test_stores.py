@@ -57,6 +57,28 @@ def test_a_store_opens_once(rig: Rig) -> None:
     rig.run(work)
 
 
+def test_a_store_that_is_only_read_keeps_no_writing_handle(rig: Rig) -> None:
+    """Its opening is written down, by key or by signing in; the first write after it keeps one."""
+
+    async def work(room: Strongroom) -> None:
+        await add(room)
+        caller = await _closed(room)
+        closed = room.stores.pool.used
+
+        def held() -> int:
+            return room.stores.pool.used - closed
+
+        await read_note(room, caller)
+        only_read = held()
+        await write_note(room, caller)
+        assert held() == only_read + 1
+        await room.stores.lock(caller.user_id)
+        await enter(room)
+        assert held() == only_read
+
+    rig.run(work)
+
+
 @pytest.mark.parametrize(
     ("state", "error"),
     [("migrating", StoreMigratingError), ("erasing", StoreBusyError), ("copying", StoreBusyError)],

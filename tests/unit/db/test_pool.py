@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -315,7 +316,7 @@ def test_a_handle_in_use_on_the_loop_is_never_closed_under_it(
         with handles.borrow_writer() as connection:
             connection.all("INSERT INTO counts (writer) VALUES ('w')")
 
-    acts = [handles.close_idle, handles.close_idle_writer, read, write]
+    acts: list[Callable[[], object]] = [handles.close_idle, handles.close_idle_writer, read, write]
     busy: list[Future[None]] = [threads.submit(again, act) for act in acts]
     for _ in range(_ROUNDS):
         connection = handles.try_reader()
@@ -467,6 +468,22 @@ def test_writing_handles_that_nobody_used_for_a_while_are_closed(path: Path) -> 
     with handles.borrow_writer():
         pool.sweep(-1)
         assert pool.used == 5
+    handles.close()
+
+
+def test_a_writing_handle_is_closed_though_its_store_is_read(path: Path) -> None:
+    """Reading is no use of it."""
+    pool = Pool(100)
+    handles = _handles(path, pool)
+    with handles.borrow_writer():
+        pass
+    with handles.borrow_reader():
+        pool.sweep(_LONG_S)
+        assert pool.used == 5
+        time.sleep(0.05)
+    with handles.borrow_reader():
+        pool.sweep(0.05)
+    assert pool.used == 4
     handles.close()
 
 
