@@ -76,13 +76,24 @@ def require_fit_driver() -> None:
 class Connection:
     """One handle on one file. Used by one thread at a time; the owner sees to that."""
 
-    __slots__ = ("_clock", "_cursor", "_failure", "_raw", "actor", "is_damaged", "path", "place")
+    __slots__ = (
+        "_clock",
+        "_cursor",
+        "_failure",
+        "_raw",
+        "_version",
+        "actor",
+        "is_damaged",
+        "path",
+        "place",
+    )
 
     def __init__(self, raw: Any, path: Path | None, clock: Clock) -> None:  # noqa: ANN401 - the driver has no types
         self._raw = raw
         self._cursor = raw.cursor()  # one for all: a new one each time costs a tenth of a read
         self._clock = clock
         self._failure: Exception | None = None
+        self._version: Value = None  # of the data, as the handle last saw it
         self.path = path
         """The store's file; None for one in memory."""
         self.actor: Actor | None = None
@@ -112,14 +123,6 @@ class Connection:
         value: Value = row[0] if row else None
         return value
 
-    def columns(self, sql: str, params: Params) -> tuple[str, ...]:
-        """The names of a statement's result columns, which it runs; empty when it gives no rows."""
-        with self._translating():
-            cursor = self._raw.execute(sql, params)
-            names = tuple(item[0] for item in cursor.description or ())
-            cursor.close()
-        return names
-
     @property
     def now_ms(self) -> Millis:
         """The present, as this handle's clock tells it."""
@@ -134,9 +137,10 @@ class Connection:
         """Whether a transaction is open: some errors end it by themselves."""
         return bool(self._raw.in_transaction)
 
-    def changes(self) -> int:
-        """How many rows this handle has changed since it was opened."""
-        return int(self._raw.total_changes)
+    def has_news(self) -> bool:
+        """Whether another handle committed since this one was last asked; at first, yes."""
+        before, self._version = self._version, self.scalar("PRAGMA data_version")
+        return self._version != before
 
     def set_wait(self, seconds: float) -> None:
         """How long to wait for another's lock from now on; 0 never waits."""

@@ -7,7 +7,7 @@ escaped everything else. Nothing here reads a body or keeps a header.
 import asyncio
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -29,6 +29,11 @@ _TRACE_PARENT: Final = re.compile(
 )
 TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
+GiveWhole = Callable[[int, Iterable[tuple[bytes, bytes]], bytes], bool]
+"""Gives a whole answer in one write: its status, its headers but for `SECURITY`, its body.
+False, and nothing is written, when it must be sent piece by piece."""
+GIVE_WHOLE: Final = "strongroom.give_whole"
+"""Key of such a function among the server's ASGI extensions; a server need not have it."""
 _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Asked for by the box and its proxy, under whatever name they know it by."""
 SECURITY: Final = (
@@ -89,7 +94,7 @@ class Envelope:
                 _judge_headers(scope, exchange.left)
                 await self._app(scope, exchange.receive, exchange.send)
             else:
-                await exchange.give(ready)
+                await exchange.give(ready, scope.get("extensions", {}).get(GIVE_WHOLE))
         except (Exception, asyncio.CancelledError) as error:
             if not isinstance(error, StrongroomError | _MisreadError | asyncio.CancelledError):
                 telemetry.unexpected(f"{scope['method']} {_template(scope)}", error)
@@ -150,11 +155,13 @@ class _Exchange:
             self.status = message["status"]
         await self._send(message)
 
-    async def give(self, answer: Answer) -> None:
-        """Send a whole answer."""
-        status, headers, body = answer
-        signed = self._signed(headers)
-        self.status = status
+    async def give(self, answer: Answer, give_whole: GiveWhole | None) -> None:
+        """Send a whole answer, in one write if the server can."""
+        self.status, headers, body = answer
+        self.has_begun = True
+        if give_whole is not None and give_whole(self.status, [*headers, self._signature], body):
+            return
+        signed, status = self._signed(headers), self.status
         await self._send({"type": "http.response.start", "status": status, "headers": signed})
         await self._send({"type": "http.response.body", "body": body})
 

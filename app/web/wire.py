@@ -1,19 +1,28 @@
-"""The refusals of the server itself, before any application: in the form of all the others.
+"""The service's HTTP server: uvicorn's, with refusals of its own and whole answers in one write.
 
-What is no HTTP, and a URL of more than 64 KiB, never becomes a request.
+What is no HTTP, and a URL of more than 64 KiB, never becomes a request; it is refused in the
+form of all the others.
 """
 
 import asyncio
 import secrets
-from typing import ClassVar, Final
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, ClassVar, Final
 
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
-from app.web.envelope import SECURITY
+from app.web.envelope import GIVE_WHOLE, SECURITY
 from app.web.errors import framework_problem
 
 _STATUS_LINE: Final = b"HTTP/1.1 400 Bad Request"
+_SECURITY_LINES: Final = b"\r\n".join((b"", *map(b": ".join, SECURITY), b"", b""))
+"""The end of a head: what every answer tells a browser, and the empty line."""
 HEAD_BYTES_MAX: Final = 256 * 1024
 """Bytes of a request's line and headers that are kept while it is unfinished."""
 _REQUEST_ID_BYTES: Final = 12
@@ -43,6 +52,9 @@ class StrictHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
         super().on_headers_complete()
+        # The type that uvicorn gives its scope knows no extension that is a function.
+        extensions: Any = {GIVE_WHOLE: partial(_give_whole, self.cycle)}
+        self.scope["extensions"] = extensions
 
     @override
     def on_body(self, body: bytes) -> None:
@@ -92,3 +104,25 @@ class StrictHttp(HttpToolsProtocol):
         lines = [_STATUS_LINE, *(b": ".join(header) for header in headers), b"", b""]
         self.transport.write(b"\r\n".join(lines) + bytes(answer.body))
         self.transport.close()
+
+
+def _give_whole(
+    cycle: RequestResponseCycle, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
+) -> bool:
+    """Do at once what `cycle.send` does for an answer's head and its only piece.
+
+    That one looks for what no header may hold, which costs as much as the rest of it: these
+    are the program's own. Whatever is not plain is left to it.
+
+    Returns:
+        Whether the answer is given.
+    """
+    is_waited_for = cycle.keep_alive and not cycle.waiting_for_100_continue
+    if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or not is_waited_for:
+        return False
+    lines = b"\r\n".join(map(b": ".join, (*cycle.default_headers, *headers)))
+    cycle.transport.write(b"".join((STATUS_LINE[status], lines, _SECURITY_LINES, body)))
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    cycle.on_response()
+    return True

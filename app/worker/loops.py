@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Final
 
 from app import telemetry
-from app.bridge import generations
+from app.bridge.generations import Generations
 from app.bridge.maintenance.janitor import Janitor
 from app.bridge.notifications.subscribers import SUBSCRIBERS, Subscribers
 from app.bridge.stores import Stores
@@ -53,7 +53,7 @@ async def run_loops(
         Once they have begun.
     """
     settings = room.settings
-    closings = _Closings(room.stores)
+    closings, generations = _Closings(room.stores), Generations(room.stores)
     orchestrator = Orchestrator(room, handlers)
     deliveries = Deliveries(room, subscribers)
     room.stores.company += [orchestrator, deliveries]
@@ -61,7 +61,7 @@ async def run_loops(
     stopping = asyncio.Event()
 
     async def watch() -> None:
-        closings.begin(await generations.find_changed(room.stores))
+        closings.begin(await generations.find_changed())
 
     async def lock_idle() -> None:
         closings.begin(room.stores.idle_since(settings.idle_lock_s))

@@ -12,7 +12,7 @@ from app.db.context import Actor
 from app.db.files import Kind
 from app.db.migrations import Bucket, Migration
 from app.db.runtime.store import RUNTIME
-from app.db.sqlite import Connection, RawKey
+from app.db.sqlite import Connection, Params, RawKey
 from app.db.triggers import Tracked, Transition
 
 NOW: Final = Millis(1_700_000_000_000)
@@ -78,3 +78,14 @@ def opened(path: Path, key: Key | None = KEY, *, reader: bool = False) -> Iterat
     with closing(open_store(path, key, reader=reader)) as connection:
         connection.actor = ACTOR
         yield connection
+
+
+def changes(connection: Connection) -> int:
+    """How many rows a handle has changed since it was opened."""
+    return int(connection._raw.total_changes)
+
+
+def columns(connection: Connection, sql: str, params: Params) -> tuple[str, ...]:
+    """The names of a statement's result columns, which it runs; empty when it gives no rows."""
+    connection.all(sql, params)
+    return tuple(item[0] for item in connection._cursor.description or ())

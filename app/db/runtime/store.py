@@ -148,6 +148,25 @@ class RuntimeStore(Generic[ReaderT, TransactorT]):
         """
         return self._one_of(self.handles.glance_reader(), statement, params)
 
+    def has_news(self) -> bool:
+        """Whether anybody committed to the file since this was last asked; no use of the store.
+
+        In a few microseconds, on the event loop. For one asker only: to answer is to forget.
+
+        Returns:
+            False when nobody did, in any process; True when somebody did, or it cannot tell.
+        """
+        connection = self.handles.glance_reader()
+        if connection is None:
+            return True
+        try:
+            # Of two handles, whichever is asked first after a commit tells of it.
+            return connection.has_news()
+        except (StoreBusyError, StoreDamagedError):
+            return True
+        finally:
+            self.handles.give_back(connection)
+
     def _one_of(
         self, connection: Connection | None, statement: Statement[RowT], params: Mapping[str, Value]
     ) -> RowT | Later | None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from app.bridge import access, generations, readiness
+from app.bridge import access, readiness
 from app.bridge.accounts import members
 from app.bridge.callers import Caller
+from app.bridge.generations import Generations
 from app.bridge.stores import StoreAccount, require_in_service
 from app.bridge.strongroom import Strongroom, account_of
 from app.crypto.keys import Key
@@ -220,16 +221,16 @@ def test_a_changed_store_is_found(rig: Rig) -> None:
     """By its generation, its state, its member's activity, or its absence; and no other."""
 
     async def work(room: Strongroom) -> None:
-        assert await generations.find_changed(room.stores) == []
+        assert await Generations(room.stores).find_changed() == []
         for name in ("ana", "ben", "cyd"):
             await add(room, name)
             await enter(room, name)
-        assert await generations.find_changed(room.stores) == []
+        assert await Generations(room.stores).find_changed() == []
         rows = {name: await enter(room, name) for name in ("ana", "ben", "cyd")}
         async with rig.open() as other:
             await begin_state(other, rows["ana"].user_id, "copying")
             await members_deactivated(other, rows["ben"])
-        changed = await generations.find_changed(room.stores)
+        changed = await Generations(room.stores).find_changed()
         assert set(changed) == {rows["ana"].user_id, rows["ben"].user_id}
 
     async def members_deactivated(other: Strongroom, caller: Caller) -> None:

@@ -10,6 +10,7 @@ import pytest
 from app.db.owner.statements import STATEMENTS
 from app.db.queries import Statement
 from app.db.sqlite import Value
+from tests.support.probes import columns
 from tests.support.stores import ACTOR, OwnerFile, owner_file
 
 _PARAMETER: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
@@ -94,11 +95,11 @@ def test_columns_are_the_fields_of_the_row(store: OwnerFile, statement: Statemen
     connection.actor = ACTOR
     connection.all("BEGIN IMMEDIATE")
     try:
-        columns = connection.columns(statement.sql, _parameters(statement))
+        names = columns(connection, statement.sql, _parameters(statement))
     finally:
         connection.all("ROLLBACK")
         connection.actor = None
-    assert columns == statement.row._fields
+    assert names == statement.row._fields
 
 
 @pytest.mark.parametrize("statement", _BOUND)

@@ -17,7 +17,7 @@ from app.db.runtime import statements as runtime_sql
 from app.db.sqlite import Connection, Value
 from app.errors.conflicts import ConstraintError
 from tests.support.plans import parameters, plan
-from tests.support.probes import NOW, clock, make_store
+from tests.support.probes import NOW, clock, columns, make_store
 
 _ACTOR: Final = Actor("human", "admin", "test")
 _ANA: Final = "01890000-0000-7000-8000-000000000001"
@@ -142,10 +142,10 @@ def test_columns_are_the_fields_of_the_row(empty: Connection, statement: Stateme
         values["secret"] = b"x"
     empty.all("BEGIN IMMEDIATE")
     try:
-        columns = empty.columns(statement.sql, parameters(statement, values))
+        names = columns(empty, statement.sql, parameters(statement, values))
     finally:
         empty.all("ROLLBACK")
-    assert columns == statement.row._fields
+    assert names == statement.row._fields
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from app.owner.notes import (
 )
 from app.owner.tree import delete_note
 from app.owner.versions import list_versions
+from tests.support.probes import changes
 from tests.support.stores import ANA, BEN, OwnerFile
 
 _ANY = Condition()
@@ -112,9 +113,9 @@ def test_the_same_text_changes_nothing(
     """A write of what is there answers the present version and leaves no trace."""
     note = _put(store, "n", "same").note
     store.clock.advance(1)
-    before = store.connection.changes()
+    before = changes(store.connection)
     assert write(store) == Written(note, created=False)
-    assert store.connection.changes() == before
+    assert changes(store.connection) == before
 
 
 @pytest.mark.parametrize(

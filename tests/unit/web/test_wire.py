@@ -1,20 +1,31 @@
-"""The server's own protocol: who takes nothing is dropped, and a stop is told at once."""
+"""The server's own protocol: who takes nothing is dropped, and a stop is told at once.
+
+An answer that is whole goes out in one write, and is the same as one in pieces.
+"""
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
+from starlette.types import Scope
+from typing_extensions import override
 from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.server import ServerState
 
+from app.web import wire
+from app.web.envelope import Envelope
+from app.web.hot import Answer, HotPath
 from app.web.wire import ENDING, StrictHttp
 
 pytestmark = pytest.mark.anyio
 
 _WAIT_S: Final = 20
+_DIFFERS: Final = re.compile(rb"(?<=date: )[^\r]+|(?<=x-request-id: )[^\r]+")
 _CHUNK: Final = b"x" * 65_536
 _REQUEST: Final = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -45,9 +56,22 @@ class Endless:
         self.gone.set()
 
 
+class Ready(HotPath):
+    """Has an answer to everything."""
+
+    @override
+    def answer(self, scope: Scope) -> Answer | None:
+        """The path that was asked for."""
+        body = str(scope["path"]).encode()
+        return Answer(200, [(b"content-length", b"%d" % len(body)), (b"etag", b'"1"')], body)
+
+
 @contextlib.asynccontextmanager
 async def served(
-    app: Endless, state: dict[str, Any], protocols: list[StrictHttp] | None = None
+    app: Endless | Envelope,
+    state: dict[str, Any],
+    protocols: list[StrictHttp] | None = None,
+    request: bytes = _REQUEST,
 ) -> AsyncIterator[tuple[socket.socket, ServerState]]:
     """A client that sent its request, and the server's state."""
     config = Config(app, lifespan="off", ws="none", log_config=None, access_log=False)
@@ -68,7 +92,7 @@ async def served(
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         with client:
             await loop.sock_connect(client, server.sockets[0].getsockname())
-            await loop.sock_sendall(client, _REQUEST)
+            await loop.sock_sendall(client, request)
             yield client, server_state
 
 
@@ -111,3 +135,63 @@ async def test_a_stop_is_told_at_once() -> None:
             client.close()
             async with asyncio.timeout(_WAIT_S):
                 await app.gone.wait()
+
+
+@pytest.mark.parametrize(
+    ("request_", "whole"),
+    [
+        pytest.param(_REQUEST, 1, id="one"),
+        pytest.param(2 * _REQUEST, 2, id="two at once"),
+        pytest.param(b"GET /a HTTP/1.0\r\n\r\n", 0, id="the last of a connection"),
+        pytest.param(b"GET /a HTTP/1.1\r\nExpect: 100-continue\r\n\r\n", 0, id="a body announced"),
+    ],
+)
+async def test_a_whole_answer_is_the_same_as_one_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, request_: bytes, whole: int
+) -> None:
+    """And the connection goes on to the next request, or ends, as it would."""
+    heard, given = [], []
+    give = wire._give_whole
+
+    def count(*each: Any) -> bool:  # noqa: ANN401 - as it is given
+        given.append(give(*each))
+        return given[-1]
+
+    last = b"GET /last HTTP/1.1\r\nConnection: close\r\n\r\n"
+    for way in (count, lambda *_: False):
+        monkeypatch.setattr(wire, "_give_whole", way)
+        app = Envelope(Endless(), Ready(), json_bytes_max=1, body_limits={})
+        async with served(app, {}, request=request_) as (client, _), asyncio.timeout(_WAIT_S):
+            heard.append(b"")
+            loop = asyncio.get_running_loop()
+            while heard[-1].count(b"HTTP/1.1 200 OK") < request_.count(b"GET"):
+                heard[-1] += await loop.sock_recv(client, 1 << 20)
+            if b"HTTP/1.0" not in request_:
+                await loop.sock_sendall(client, last)
+            while piece := await loop.sock_recv(client, 1 << 20):
+                heard[-1] += piece
+    in_one, in_pieces = (_DIFFERS.sub(b"", each) for each in heard)
+    assert in_one == in_pieces
+    assert given.count(True) == whole
+
+
+async def test_nothing_is_given_whole_to_who_takes_nothing() -> None:
+    """Or is gone, or has had the head of an answer."""
+    protocols: list[StrictHttp] = []
+    app = Endless()
+    async with served(app, {}, protocols) as (client, _):
+        async with asyncio.timeout(_WAIT_S):
+            await asyncio.get_running_loop().sock_recv(client, 100)
+            cycle: RequestResponseCycle = protocols[0].cycle
+            assert cycle.response_started
+            assert not wire._give_whole(cycle, 200, [], b"")
+            while not cycle.flow.write_paused:  # noqa: ASYNC110 - the server tells nobody
+                await asyncio.sleep(0.001)
+            cycle.response_started = False
+            assert not wire._give_whole(cycle, 200, [], b"")
+            cycle.response_started = True
+            client.close()
+            await app.gone.wait()
+        cycle.response_started = False
+        assert cycle.disconnected
+        assert not wire._give_whole(cycle, 200, [], b"")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from app import telemetry
-from app.bridge import generations
 from app.bridge.accounts import members, signin
+from app.bridge.generations import Generations
 from app.bridge.maintenance.janitor import Janitor
+from app.bridge.stores import UnlockedStore
 from app.bridge.strongroom import Strongroom
 from app.db.context import system_actor
 from app.db.locks import ROLE_LEADER
@@ -80,23 +81,64 @@ def test_every_change_of_a_store_is_found(settings: Settings, change: str) -> No
     async def run() -> None:
         async with open_room(settings) as room:
             ana, _ = await _unlocked(room, "ana"), await _unlocked(room, "ben")
-            assert await generations.find_changed(room.stores) == []
+            generations = Generations(room.stores)
+            assert await generations.find_changed() == []
+            assert await generations.find_changed() == []
             await _set(room, ana, change)
-            assert await generations.find_changed(room.stores) == [ana]
+            for _ in range(3):
+                assert await generations.find_changed() == [ana]
+            await room.stores.lock(ana)
+            assert await generations.find_changed() == []
 
     asyncio.run(run())
 
 
-def test_nothing_unlocked_costs_no_question(
+def test_where_nothing_can_have_changed_costs_no_question(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A process without an unlocked store does not ask the registry every 100 ms."""
+    """With no unlocked store, or no commit since, the registry is not asked every 100 ms."""
 
     async def run() -> None:
         async with open_room(settings) as room:
+            generations = Generations(room.stores)
             with monkeypatch.context() as patch:
                 patch.setattr(RuntimeStore, "read", None)
-                assert await generations.find_changed(room.stores) == []
+                assert await generations.find_changed() == []
+            ana = await _unlocked(room, "ana")
+            assert await generations.find_changed() == []
+            with monkeypatch.context() as patch:
+                patch.setattr(RuntimeStore, "read", None)
+                assert await generations.find_changed() == []
+                await room.stores.registry.write(
+                    lambda tx: accounts.set_profile(
+                        tx, ana, {"display_name": "Ana"}, may_grant_admin=True
+                    ),
+                    _ACTOR,
+                )
+                with pytest.raises(TypeError):
+                    await generations.find_changed()
+                with pytest.raises(TypeError):
+                    await generations.find_changed()
+            assert await generations.find_changed() == []
+
+    asyncio.run(run())
+
+
+def test_a_store_unlocked_after_the_look_is_looked_at(settings: Settings) -> None:
+    """It may have been taken while it was being unlocked, before the last commit that was seen."""
+
+    async def run() -> None:
+        async with open_room(settings) as here, open_room(settings) as there:
+            generations = Generations(there.stores)
+            await _unlocked(there, "ana")
+            ben = await _unlocked(here, "ben")
+            account = here.stores.unlocked()[ben].account
+            store = here.stores.unlocked()[ben].store
+            await _set(here, ben, "generation")
+            assert await generations.find_changed() == []
+            there.stores._members[ben] = UnlockedStore(account, None, store)
+            assert await generations.find_changed() == [ben]
+            del there.stores._members[ben]
 
     asyncio.run(run())
 
@@ -182,7 +224,7 @@ def test_an_error_ends_no_loop(
                 rounds += 1
                 raise OSError
 
-            monkeypatch.setattr(generations, "find_changed", fail)
+            monkeypatch.setattr(Generations, "find_changed", fail)
             async with run_loops(room):
                 await _until(lambda: rounds >= 3)
 

@@ -120,6 +120,41 @@ async def test_what_stands_in_the_loops_way_is_met_on_a_thread(
     assert store.try_one(FIND, id="a") is None
 
 
+async def test_a_commit_is_news_once(store: Store) -> None:
+    """Whichever handle is asked; and what cannot be told is news."""
+    assert store.has_news()
+    await store.one(FIND, id="a")
+    assert [store.has_news(), store.has_news()] == [True, False]
+    with store.handles.borrow_reader(), store.handles.borrow_reader():
+        assert store.has_news()  # both are lent
+    for _ in range(2):
+        store.has_news()
+    assert not store.has_news()
+    await _add(store, "a")
+    assert store.has_news()
+    assert not store.has_news()
+    with store.handles.borrow_reader():
+        assert store.has_news()  # of the other handle, for the first time since
+        assert not store.has_news()
+
+
+@pytest.mark.parametrize("error", [StoreBusyError, StoreDamagedError])
+async def test_what_cannot_be_asked_has_news(
+    store: Store, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    """A lock or damage; the handle is given back."""
+    await store.one(FIND, id="a")
+    assert [store.has_news(), store.has_news()] == [True, False]
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "one", refuse)
+        assert store.has_news()
+    assert not store.has_news()
+
+
 async def test_an_error_on_the_loop_gives_the_handle_back(store: Store) -> None:
     """A mistaken parameter does not cost the store a handle."""
     await store.one(FIND, id="a")
