@@ -9,7 +9,8 @@ A file holds blocks of this form, one statement each:
 
 A block is a name, at least one sentence and one statement; `load` refuses any other.
 `-- inline: why` marks a statement that may run on the event loop; `-- scan: why` one
-that may read a whole table. Both need their reason.
+that may read a whole table. Both need their reason. A bare parameter after LIMIT has SQLite
+prepare the statement anew at each run, for a plan of its value; it is written `LIMIT +:limit`.
 """
 
 import re
@@ -24,7 +25,9 @@ RowT_co = TypeVar("RowT_co", bound=tuple[Any, ...], covariant=True)
 _BLOCK: Final = re.compile(r"^(?=-- name:)", re.MULTILINE)
 _HEAD: Final = re.compile(r"-- name: ([a-z][a-z0-9_]*)\n((?:-- .+\n)+)")
 _MARK: Final = re.compile(r"^-- (inline|scan): (.+)$", re.MULTILINE)
-_REFUSED: Final = re.compile(r"\bOR\s+REPLACE\b|\bREPLACE\s+INTO\b|;|\?|--", re.IGNORECASE)
+_REFUSED: Final = re.compile(
+    r"\bOR\s+REPLACE\b|\bREPLACE\s+INTO\b|\b(?:LIMIT|OFFSET)\s*:|;|\?|--", re.IGNORECASE
+)
 
 
 class NoRow(NamedTuple):
@@ -126,7 +129,7 @@ def parse(text: str) -> list[Block]:
     Raises:
         ValueError: Something stands before the first block, or one of them has no name, no
             sentence, not exactly one statement, `OR REPLACE`, which skips delete triggers,
-            or a parameter without a name.
+            a bare parameter after LIMIT, or a parameter without a name.
     """
     before, *blocks = _BLOCK.split(text)
     if before.strip():

@@ -15,6 +15,29 @@ def parameters(statement: Statement[Any], values: Mapping[str, Value]) -> dict[s
     return {name: values.get(name, 1) for name in _PARAMETER.findall(statement.sql)}
 
 
+def is_prepared_again(
+    connection: Connection, statement: Statement[Any], params: Mapping[str, Value]
+) -> bool:
+    """Whether a second run of the statement prepares it anew; on a handle that made no schema."""
+    asked: list[int] = []
+
+    def judge(action: int, *_: str | None) -> int:
+        asked.append(action)
+        return 0
+
+    connection.guard(judge)
+    counts = []
+    for _ in range(2):
+        connection.all("BEGIN IMMEDIATE")
+        asked.clear()
+        try:
+            connection.all(statement.sql, params)
+            counts.append(len(asked))
+        finally:
+            connection.all("ROLLBACK")
+    return counts[-1] > 0
+
+
 def plan(connection: Connection, statement: Statement[Any]) -> list[str]:
     """The steps of EXPLAIN QUERY PLAN; an error when the schema lacks what is named."""
     sql = f"EXPLAIN QUERY PLAN {statement.sql}"

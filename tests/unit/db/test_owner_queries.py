@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from app.db import sqlite
 from app.db.owner.statements import STATEMENTS
+from app.db.owner.store import OWNER_FILE, OWNER_FUNCTIONS
 from app.db.queries import Statement
-from app.db.sqlite import Value
+from app.db.sqlite import Connection, Value
+from tests.support.plans import is_prepared_again
 from tests.support.probes import columns
-from tests.support.stores import ACTOR, OwnerFile, owner_file
+from tests.support.stores import ACTOR, KEY, OwnerFile, owner_file
 
 _PARAMETER: Final = re.compile(r"(?<![:\w]):([a-z_]+)")
 
@@ -86,6 +90,29 @@ def _parameters(statement: Statement[Any]) -> dict[str, Value]:
 def test_every_statement_is_bound() -> None:
     """No file defines a statement that nothing uses."""
     assert STATEMENTS.names == STATEMENTS.bound.keys()
+
+
+@pytest.fixture(scope="module")
+def handle(store: OwnerFile) -> Iterator[Connection]:
+    """Another handle on the store: one that made no schema."""
+    made = sqlite.open_existing(
+        store.path, KEY, application_id=OWNER_FILE, clock=store.clock, reader=False
+    )
+    with closing(made):
+        made.register(OWNER_FUNCTIONS)
+        made.actor = ACTOR
+        yield made
+
+
+_ASK_THEMSELVES: Final = {"add_note", "optimize_search_index", "search_notes", "sum_pages"}
+"""Their virtual table, a search index or a pragma, prepares a statement of its own."""
+
+
+@pytest.mark.parametrize("statement", _BOUND)
+def test_a_statement_is_prepared_once(handle: Connection, statement: Statement[Any]) -> None:
+    """A plan of the values it is given would be made anew at each run."""
+    again = is_prepared_again(handle, statement, _parameters(statement))
+    assert again == (statement.name in _ASK_THEMSELVES)
 
 
 @pytest.mark.parametrize("statement", _BOUND)

@@ -67,6 +67,8 @@ def _block(sql: str) -> str:
         pytest.param(_block("UPDATE OR REPLACE t SET a = :a;\n"), id="update or replace"),
         pytest.param(_block("REPLACE INTO t VALUES (:a);\n"), id="replace into"),
         pytest.param(_block("SELECT * FROM t WHERE a = ?;\n"), id="nameless parameter"),
+        pytest.param(_block("SELECT a FROM t LIMIT :limit;\n"), id="prepared at each run"),
+        pytest.param(_block("SELECT a FROM t\nLIMIT 1 offset\n :at;\n"), id="the same, over lines"),
         pytest.param(_block("SELECT 1 -- why\n;\n"), id="comment inside"),
     ],
 )

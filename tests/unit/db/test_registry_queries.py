@@ -16,7 +16,7 @@ from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.db.runtime import statements as runtime_sql
 from app.db.sqlite import Connection, Value
 from app.errors.conflicts import ConstraintError
-from tests.support.plans import parameters, plan
+from tests.support.plans import is_prepared_again, parameters, plan
 from tests.support.probes import NOW, clock, columns, make_store
 
 _ACTOR: Final = Actor("human", "admin", "test")
@@ -133,16 +133,27 @@ _NO_TABLE: Final = (
 """Steps that put others together, each of which is a step of its own."""
 
 
-@pytest.mark.parametrize("statement", _BOUND)
-def test_columns_are_the_fields_of_the_row(empty: Connection, statement: Statement[Any]) -> None:
-    """What a statement gives is its row type, name by name and in order."""
+def _values(statement: Statement[Any]) -> dict[str, Value]:
+    """A value for each of its parameters, of the column's type."""
     key: Value = b"x" if "sign_in_throttle" in statement.sql else "x"
     values: dict[str, Value] = {**_BLOBS, **_TEXTS, **_JSONS, "key": key, "file_key": bytes(32)}
     if "sys_subscriptions" in statement.sql:
         values["secret"] = b"x"
+    return parameters(statement, values)
+
+
+@pytest.mark.parametrize("statement", _BOUND)
+def test_a_statement_is_prepared_once(empty: Connection, statement: Statement[Any]) -> None:
+    """A plan of the values it is given would be made anew at each run."""
+    assert not is_prepared_again(empty, statement, _values(statement))
+
+
+@pytest.mark.parametrize("statement", _BOUND)
+def test_columns_are_the_fields_of_the_row(empty: Connection, statement: Statement[Any]) -> None:
+    """What a statement gives is its row type, name by name and in order."""
     empty.all("BEGIN IMMEDIATE")
     try:
-        names = columns(empty, statement.sql, parameters(statement, values))
+        names = columns(empty, statement.sql, _values(statement))
     finally:
         empty.all("ROLLBACK")
     assert names == statement.row._fields

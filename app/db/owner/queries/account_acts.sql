@@ -13,4 +13,4 @@ SELECT source, seq FROM account_acts ORDER BY id DESC LIMIT 1;
 -- name: list_acts
 -- Acts of others, newest first.
 SELECT id, occurred_at, entity, record_id, kind, actor_sub, action, fields
-FROM account_acts WHERE id < :before ORDER BY id DESC LIMIT :limit;
+FROM account_acts WHERE id < :before ORDER BY id DESC LIMIT +:limit;

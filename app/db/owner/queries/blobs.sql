@@ -12,7 +12,7 @@ SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b
   f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
   LEFT JOIN memory_docs AS d ON d.id = b.doc_id
-WHERE b.id > :after ORDER BY b.id LIMIT :limit;
+WHERE b.id > :after ORDER BY b.id LIMIT +:limit;
 
 -- name: list_blobs_of_note
 -- Those that hang on one note.
@@ -20,7 +20,7 @@ SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b
   f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
   LEFT JOIN memory_docs AS d ON d.id = b.doc_id
-WHERE b.doc_id = :doc_id AND b.id > :after ORDER BY b.id LIMIT :limit;
+WHERE b.doc_id = :doc_id AND b.id > :after ORDER BY b.id LIMIT +:limit;
 
 -- name: list_blobs_of_report
 -- Those that hang on one report.
@@ -28,7 +28,7 @@ SELECT b.id, b.file_id, b.name, b.media_type, b.doc_id, b.report_id, b.author, b
   f.size_bytes, f.digest, d.path AS note_path
 FROM blobs AS b JOIN sys_files AS f ON f.id = b.file_id
   LEFT JOIN memory_docs AS d ON d.id = b.doc_id
-WHERE b.report_id = :report_id AND b.id > :after ORDER BY b.id LIMIT :limit;
+WHERE b.report_id = :report_id AND b.id > :after ORDER BY b.id LIMIT +:limit;
 
 -- name: add_blob
 -- A blob holds its file from now on.

@@ -32,13 +32,13 @@ WHERE v.path = :path AND (
   SELECT v.content IS NULL OR (n.content IS NOT NULL AND n.author = v.author)
   FROM memory_doc_versions AS n WHERE n.path = :path AND n.version > v.version
   ORDER BY n.version LIMIT 1)
-ORDER BY v.version LIMIT :limit;
+ORDER BY v.version LIMIT +:limit;
 
 -- name: list_versions
 -- The versions at a path before this one, newest first, without their text.
 SELECT version, doc_id, size_bytes, author, via, created_at, content IS NULL AS is_deletion
 FROM memory_doc_versions WHERE path = :path AND version < :before
-ORDER BY version DESC LIMIT :limit;
+ORDER BY version DESC LIMIT +:limit;
 
 -- name: find_version
 -- One version with its text.
@@ -63,7 +63,7 @@ DELETE FROM memory_doc_versions WHERE path >= :low AND path < :high RETURNING ve
 -- name: list_versioned_paths
 -- Paths after this one that have versions, in order.
 SELECT DISTINCT path AS value FROM memory_doc_versions WHERE path > :after ORDER BY path
-LIMIT :limit;
+LIMIT +:limit;
 
 -- name: sum_versions
 -- Bytes of every version of the store.
@@ -79,4 +79,4 @@ SELECT path, version, size_bytes FROM (
     lead(author) OVER next AS next_author, lead(content IS NULL) OVER next AS next_is_deletion
   FROM memory_doc_versions WINDOW next AS (PARTITION BY path ORDER BY version))
 WHERE NOT is_deletion AND NOT next_is_deletion AND next_author = author
-ORDER BY created_at, path, version LIMIT :limit;
+ORDER BY created_at, path, version LIMIT +:limit;

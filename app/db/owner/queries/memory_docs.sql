@@ -33,7 +33,7 @@ SELECT path AS value FROM memory_docs WHERE path >= :low AND path < :high ORDER 
 -- name: list_notes
 -- The notes of a range of paths, in the order of their bytes; a limit of -1 is none.
 SELECT id, path, size_bytes, lines, version, author, created_at, updated_at
-FROM memory_docs WHERE path >= :low AND path < :high ORDER BY path LIMIT :limit;
+FROM memory_docs WHERE path >= :low AND path < :high ORDER BY path LIMIT +:limit;
 
 -- name: count_notes
 -- How many notes there are.
@@ -86,7 +86,7 @@ RETURNING id, path, size_bytes, lines, version, author, created_at, updated_at;
 SELECT d.path, -h.rank AS score, d.updated_at, substr(d.content, 1, :length) AS beginning
 FROM (
   SELECT rowid, rank FROM memory_docs_fts
-  WHERE memory_docs_fts MATCH :match AND rank MATCH 'bm25(4.0, 1.0)' ORDER BY rank LIMIT :limit
+  WHERE memory_docs_fts MATCH :match AND rank MATCH 'bm25(4.0, 1.0)' ORDER BY rank LIMIT +:limit
 ) AS h
 JOIN memory_docs AS d ON d.rowid = h.rowid
 ORDER BY h.rank, d.path;

@@ -22,7 +22,7 @@ WHERE (created_at, id) < (:before_at, :before_id) AND created_at >= :since
   AND (:kind IS NULL OR kind = :kind)
   AND (:subject IS NULL OR subject_user_id = :subject)
   AND (:unread = 0 OR read_at IS NULL)
-ORDER BY created_at DESC, id DESC LIMIT :limit;
+ORDER BY created_at DESC, id DESC LIMIT +:limit;
 
 -- name: set_report_read
 -- The read mark, for the first reader alone.

@@ -29,5 +29,5 @@ FROM job_runs WHERE id = :id;
 -- name: remove_job_runs
 -- Forgets runs that ended before a time, oldest first.
 DELETE FROM job_runs WHERE id IN (
-  SELECT id FROM job_runs WHERE completed_at < :before ORDER BY completed_at LIMIT :limit)
+  SELECT id FROM job_runs WHERE completed_at < :before ORDER BY completed_at LIMIT +:limit)
 RETURNING id AS value;

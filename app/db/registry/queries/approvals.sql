@@ -17,14 +17,14 @@ WHERE id = :id AND requester_user_id = :user_id;
 SELECT id, requester_user_id, agent_id, tool, target_root, size_bytes, status, decided_by,
   decided_at, expires_at, created_at, version FROM approvals
 WHERE requester_user_id = :user_id AND id < :before_id AND (:status IS NULL OR status = :status)
-ORDER BY id DESC LIMIT :limit;
+ORDER BY id DESC LIMIT +:limit;
 
 -- name: list_approvals
 -- Everybody's notices before this one, newest first; of one status, or NULL for any.
 SELECT id, requester_user_id, agent_id, tool, target_root, size_bytes, status, decided_by,
   decided_at, expires_at, created_at, version FROM approvals
 WHERE id < :before_id AND (:status IS NULL OR status = :status)
-ORDER BY id DESC LIMIT :limit;
+ORDER BY id DESC LIMIT +:limit;
 
 -- name: list_approval_states
 -- How each of these stands; those that are not there are left out.
@@ -51,7 +51,7 @@ UPDATE approvals SET status = 'expired', decided_at = :now, updated_at = :now,
   version = version + 1
 WHERE id IN (
   SELECT id FROM approvals WHERE status = 'pending' AND expires_at <= :now
-  ORDER BY expires_at LIMIT :limit
+  ORDER BY expires_at LIMIT +:limit
 ) RETURNING id AS value;
 
 -- name: expire_approvals_of
@@ -65,5 +65,5 @@ RETURNING id AS value;
 -- Notices that were over before this moment.
 DELETE FROM approvals WHERE id IN (
   SELECT id FROM approvals WHERE decided_at IS NOT NULL AND decided_at < :before
-  ORDER BY decided_at LIMIT :limit
+  ORDER BY decided_at LIMIT +:limit
 ) RETURNING id AS value;

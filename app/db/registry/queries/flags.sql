@@ -30,4 +30,4 @@ SELECT count(*) AS value FROM flag_changes WHERE name = :name;
 -- name: list_flag_changes
 -- Changes of one switch before this one, newest first.
 SELECT id, name, before, after, changed_by, changed_at FROM flag_changes
-WHERE name = :name AND id < :before_id ORDER BY id DESC LIMIT :limit;
+WHERE name = :name AND id < :before_id ORDER BY id DESC LIMIT +:limit;

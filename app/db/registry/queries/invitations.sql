@@ -28,5 +28,5 @@ DELETE FROM invitations WHERE id = :invitation_id AND used_at IS NULL RETURNING 
 -- scan: a few rows, once an hour
 DELETE FROM invitations WHERE id IN (
   SELECT id FROM invitations WHERE min(coalesce(used_at, expires_at), expires_at) < :before
-  LIMIT :limit)
+  LIMIT +:limit)
 RETURNING id AS value;

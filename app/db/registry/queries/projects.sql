@@ -26,7 +26,7 @@ SELECT p.id, p.owner_user_id, u.username AS owner, u.username_key AS owner_key, 
   p.description, p.run_context, p.created_at, p.updated_at, p.version, m.can_write
 FROM project_members AS m JOIN projects AS p ON p.id = m.project_id
   JOIN users AS u ON u.id = p.owner_user_id
-WHERE m.user_id = :user_id AND m.project_id > :after ORDER BY m.project_id LIMIT :limit;
+WHERE m.user_id = :user_id AND m.project_id > :after ORDER BY m.project_id LIMIT +:limit;
 
 -- name: set_project
 -- Changes the version that was read, and no other.
@@ -42,7 +42,7 @@ DELETE FROM projects WHERE id = :id RETURNING id AS value;
 -- Who is in a project, after a given one.
 SELECT m.user_id, u.username, m.can_write, m.created_at
 FROM project_members AS m JOIN users AS u ON u.id = m.user_id
-WHERE m.project_id = :root_id AND m.user_id > :after ORDER BY m.user_id LIMIT :limit;
+WHERE m.project_id = :root_id AND m.user_id > :after ORDER BY m.user_id LIMIT +:limit;
 
 -- name: set_project_member
 -- Lets a member in, or changes what they may; nothing when it is so already.

@@ -84,5 +84,5 @@ WHERE user_id = :user_id AND revoked_at IS NULL AND ends_at > :now AND slot_id I
 -- Takes away sessions and tokens that ended long ago.
 -- scan: once an hour
 DELETE FROM sessions WHERE id IN (
-  SELECT id FROM sessions WHERE min(coalesce(revoked_at, ends_at), ends_at) < :before LIMIT :limit)
+  SELECT id FROM sessions WHERE min(coalesce(revoked_at, ends_at), ends_at) < :before LIMIT +:limit)
 RETURNING id AS value;

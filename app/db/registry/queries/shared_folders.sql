@@ -16,7 +16,7 @@ FROM shared_folders WHERE folder_key = :folder_key;
 -- name: list_shared_folders
 -- Folders in the order of their making, after a given one.
 SELECT id, folder_name, folder_key, description, created_at, updated_at, version
-FROM shared_folders WHERE id > :after ORDER BY id LIMIT :limit;
+FROM shared_folders WHERE id > :after ORDER BY id LIMIT +:limit;
 
 -- name: list_shared_folders_of
 -- The folders that a member is in, by name.
@@ -39,7 +39,7 @@ DELETE FROM shared_folders WHERE id = :id RETURNING id AS value;
 -- Who is in a folder, after a given one.
 SELECT m.user_id, u.username, m.can_write, m.created_at
 FROM shared_folder_members AS m JOIN users AS u ON u.id = m.user_id
-WHERE m.folder_id = :root_id AND m.user_id > :after ORDER BY m.user_id LIMIT :limit;
+WHERE m.folder_id = :root_id AND m.user_id > :after ORDER BY m.user_id LIMIT +:limit;
 
 -- name: set_shared_folder_member
 -- Lets a member in, or changes what they may; nothing when it is so already.

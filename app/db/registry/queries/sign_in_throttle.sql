@@ -22,11 +22,11 @@ SELECT count(*) AS value FROM sign_in_throttle;
 -- Keeps the table bounded.
 -- scan: walks the age index from its old end
 DELETE FROM sign_in_throttle WHERE key IN (
-  SELECT key FROM sign_in_throttle ORDER BY window_started_at LIMIT :count);
+  SELECT key FROM sign_in_throttle ORDER BY window_started_at LIMIT +:count);
 
 -- name: remove_idle_throttle
 -- Forgets counters whose window and delay are over, oldest first.
 DELETE FROM sign_in_throttle WHERE key IN (
   SELECT key FROM sign_in_throttle WHERE window_started_at < :before AND next_allowed_at < :now
-  ORDER BY window_started_at LIMIT :limit)
+  ORDER BY window_started_at LIMIT +:limit)
 RETURNING key AS value;

@@ -13,7 +13,7 @@ RETURNING subject_user_id AS value;
 -- Edges in order, after a given one.
 SELECT subject_user_id, supervisor_user_id, created_at FROM supervision
 WHERE (subject_user_id, supervisor_user_id) > (:after_subject, :after_supervisor)
-ORDER BY subject_user_id, supervisor_user_id LIMIT :limit;
+ORDER BY subject_user_id, supervisor_user_id LIMIT +:limit;
 
 -- name: list_subjects
 -- Whom a member supervises.

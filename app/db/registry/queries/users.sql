@@ -22,7 +22,7 @@ SELECT id, username, display_name, role_id, encrypted, kdf_params, kdf_salt, dat
   password_hash, dek_id, file_salt, password_is_temporary, pending_dek_id, pending_file_salt,
   lock_number, active, store_state, store_generation, quota_bytes, locale, birthdate, sex, notes,
   store_bytes, last_unlocked_at, created_at, updated_at, version
-FROM users WHERE id > :after ORDER BY id LIMIT :limit;
+FROM users WHERE id > :after ORDER BY id LIMIT +:limit;
 
 -- name: list_all_accounts
 -- Every member; for the janitor and the operator's checks.
@@ -171,7 +171,7 @@ UPDATE users SET migration_failed = NULL WHERE migration_failed IS NOT NULL RETU
 -- Members' stores in order of their making, after a given one: what is known of each unopened.
 SELECT id, username, encrypted, active, store_state, schema_version, schema_check,
   migration_failed, store_bytes, last_unlocked_at, lock_number
-FROM users WHERE id > :after ORDER BY id LIMIT :limit;
+FROM users WHERE id > :after ORDER BY id LIMIT +:limit;
 
 -- name: count_fleet
 -- How many stores are alike in what is known of them unopened.
@@ -193,7 +193,7 @@ WHERE id = :user_id;
 -- Members' plain stores that nothing keeps shut, and in which work is due.
 -- scan: once in a while, and the members of a group are few
 SELECT id AS value FROM users
-WHERE encrypted = 0 AND active = 1 AND store_state = 'open' AND next_due_at <= :now LIMIT :limit;
+WHERE encrypted = 0 AND active = 1 AND store_state = 'open' AND next_due_at <= :now LIMIT +:limit;
 
 -- name: remove_account
 -- The member is gone; slots, sessions and edges go with the row.

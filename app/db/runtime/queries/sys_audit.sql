@@ -10,7 +10,7 @@ WHERE (done_to = :user_id
     OR (entity = :edge AND record_id > :edges_after AND record_id < :edges_before))
   AND actor_sub <> :user_id AND coalesce(acting_for, '') <> :user_id
   AND actor_sub NOT IN ('anonymous', 'strongroom') AND seq > :after
-ORDER BY seq LIMIT :limit;
+ORDER BY seq LIMIT +:limit;
 
 -- name: find_audit_source
 -- What tells the row at a place from every other, in any copy of the file.
@@ -29,14 +29,14 @@ WHERE (entity = 'user' AND record_id = :user_id) OR done_to = :user_id
 -- The oldest fields go, each with its salt; the skeleton and the digest stay.
 UPDATE sys_audit SET fields = NULL, salt = NULL WHERE seq IN (
   SELECT seq FROM sys_audit WHERE fields IS NOT NULL AND occurred_at < :before
-  ORDER BY occurred_at LIMIT :limit
+  ORDER BY occurred_at LIMIT +:limit
 ) RETURNING seq AS value;
 
 -- name: list_audit_chain
 -- Whole rows after a place, as they are chained.
 SELECT seq, entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub, acting_for,
   action, request_id, trace_id, encoding, fields, salt, fields_digest, row_hash
-FROM sys_audit WHERE seq > :after ORDER BY seq LIMIT :limit;
+FROM sys_audit WHERE seq > :after ORDER BY seq LIMIT +:limit;
 
 -- name: find_audit_head
 -- The last row and its hash; nothing while there is none.
@@ -73,4 +73,4 @@ FROM sys_audit
 WHERE seq < :before AND entity <> 'report'
   AND (:entity IS NULL OR entity = :entity) AND (:record_id IS NULL OR record_id = :record_id)
   AND (:actor IS NULL OR actor_sub = :actor) AND occurred_at >= :since
-ORDER BY seq DESC LIMIT :limit;
+ORDER BY seq DESC LIMIT +:limit;

@@ -3,7 +3,7 @@
 SELECT id AS value FROM sys_deliveries
 WHERE subscription_id = :subscription_id AND finished_at IS NULL AND is_waiting = 0
   AND held_since IS NULL AND coalesce(lease_until, next_attempt_at) <= :now
-ORDER BY coalesce(lease_until, next_attempt_at), event_seq LIMIT :limit;
+ORDER BY coalesce(lease_until, next_attempt_at), event_seq LIMIT +:limit;
 
 -- name: claim_delivery
 -- A try begins: its lease is taken, and it counts; nothing when another process was first.
@@ -102,7 +102,7 @@ SELECT d.id, o.type, o.event_id, d.subscription_id, s.kind, s.name, d.status, d.
 FROM sys_deliveries AS d JOIN sys_outbox AS o ON o.event_seq = d.event_seq
   JOIN sys_subscriptions AS s ON s.id = d.subscription_id
 WHERE d.id < :before AND (:status IS NULL OR d.status = :status)
-ORDER BY d.id DESC LIMIT :limit;
+ORDER BY d.id DESC LIMIT +:limit;
 
 -- name: list_deliveries_of
 -- Of one subscriber, newest first.
@@ -112,7 +112,7 @@ SELECT d.id, o.type, o.event_id, d.subscription_id, s.kind, s.name, d.status, d.
 FROM sys_deliveries AS d JOIN sys_outbox AS o ON o.event_seq = d.event_seq
   JOIN sys_subscriptions AS s ON s.id = d.subscription_id
 WHERE d.subscription_id = :subscription_id AND d.id < :before
-ORDER BY d.id DESC LIMIT :limit;
+ORDER BY d.id DESC LIMIT +:limit;
 
 -- name: retry_delivery
 -- From the beginning, at once; nothing while a try is under way.
@@ -154,7 +154,7 @@ DELETE FROM sys_outbox WHERE event_seq IN (
     AND NOT EXISTS (SELECT 1 FROM sys_deliveries AS other WHERE other.event_seq = d.event_seq
       AND (other.finished_at IS NULL
         OR other.finished_at >= iif(other.status = 'dead', :dead_before, :before)))
-  ORDER BY d.finished_at LIMIT :limit
+  ORDER BY d.finished_at LIMIT +:limit
 ) RETURNING event_seq AS value;
 
 -- name: remove_unowed
@@ -163,14 +163,14 @@ DELETE FROM sys_outbox WHERE event_seq IN (
 DELETE FROM sys_outbox WHERE event_seq IN (
   SELECT o.event_seq FROM sys_outbox AS o WHERE o.occurred_at < :before
     AND NOT EXISTS (SELECT 1 FROM sys_deliveries AS d WHERE d.event_seq = o.event_seq)
-  LIMIT :limit
+  LIMIT +:limit
 ) RETURNING event_seq AS value;
 
 -- name: remove_handled
 -- Marks of deliveries that nobody will try again.
 -- scan: few parts of the program are told
 DELETE FROM sys_handled_deliveries WHERE delivery_id IN (
-  SELECT delivery_id FROM sys_handled_deliveries WHERE handled_at < :before LIMIT :limit
+  SELECT delivery_id FROM sys_handled_deliveries WHERE handled_at < :before LIMIT +:limit
 ) RETURNING delivery_id AS value;
 
 -- name: note_handled
@@ -184,7 +184,7 @@ ON CONFLICT (delivery_id) DO NOTHING RETURNING delivery_id AS value;
 -- scan: those that are open, once an hour
 UPDATE sys_deliveries SET lease_until = iif(lease_until IS NULL, NULL, :now), next_attempt_at = :now
 WHERE id IN (SELECT id FROM sys_deliveries WHERE finished_at IS NULL
-  AND coalesce(lease_until, next_attempt_at) > :beyond LIMIT :limit)
+  AND coalesce(lease_until, next_attempt_at) > :beyond LIMIT +:limit)
 RETURNING id AS value;
 
 -- name: right_probes

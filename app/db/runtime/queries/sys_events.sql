@@ -18,14 +18,14 @@ SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'sys_events'), 0) 
 -- What came after a place, in the order of its commits.
 SELECT seq, id, occurred_at, entity_type, entity_id, type, actor_kind, actor_sub, acting_for,
   audience, payload
-FROM sys_events WHERE seq > :after ORDER BY seq LIMIT :limit;
+FROM sys_events WHERE seq > :after ORDER BY seq LIMIT +:limit;
 
 -- name: prune_events
 -- The oldest go, as far as they are older than a time; none before which a newer one stands.
 -- scan: from the oldest on, as many as may go at once
 DELETE FROM sys_events WHERE seq IN (
-  SELECT seq FROM sys_events ORDER BY seq LIMIT :limit
+  SELECT seq FROM sys_events ORDER BY seq LIMIT +:limit
 ) AND seq < coalesce((
-  SELECT seq FROM (SELECT seq, occurred_at FROM sys_events ORDER BY seq LIMIT :limit)
+  SELECT seq FROM (SELECT seq, occurred_at FROM sys_events ORDER BY seq LIMIT +:limit)
   WHERE occurred_at >= :before ORDER BY seq LIMIT 1
 ), 9223372036854775807) RETURNING seq AS value;

@@ -17,7 +17,7 @@ RETURNING id, name, key, size_bytes, digest;
 DELETE FROM sys_files WHERE id IN (
   SELECT id FROM sys_files
   WHERE unreferenced_since IS NOT NULL AND unreferenced_since <= :before AND refs = 0
-  ORDER BY unreferenced_since LIMIT :limit)
+  ORDER BY unreferenced_since LIMIT +:limit)
 RETURNING name, size_bytes;
 
 -- name: list_files

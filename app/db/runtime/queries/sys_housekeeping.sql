@@ -38,5 +38,5 @@ FROM sys_housekeeping WHERE name = :name;
 -- Takes away operations that are over for long enough, with their steps.
 -- scan: one row for each operation that spanned files, and few of them
 DELETE FROM sys_step_records WHERE key IN (
-  SELECT key FROM sys_step_records WHERE finished_at < :before LIMIT :limit)
+  SELECT key FROM sys_step_records WHERE finished_at < :before LIMIT +:limit)
 RETURNING key AS value;

@@ -34,7 +34,7 @@ DELETE FROM sys_idempotency_keys WHERE operation = :operation AND state = 'in_pr
 -- What expired, oldest first.
 DELETE FROM sys_idempotency_keys WHERE (caller, key) IN (
   SELECT caller, key FROM sys_idempotency_keys WHERE expires_at <= :now
-  ORDER BY expires_at LIMIT :limit)
+  ORDER BY expires_at LIMIT +:limit)
 RETURNING key AS value;
 
 -- name: forget_idempotency_keys_of

@@ -25,7 +25,7 @@ SELECT id, kind, is_outside, dedupe_key, status, priority, run_at, attempts, max
 FROM sys_jobs
 WHERE id < :before AND is_outside >= :is_outside AND (:status IS NULL OR status = :status)
   AND (:kind IS NULL OR kind = :kind)
-ORDER BY id DESC LIMIT :limit;
+ORDER BY id DESC LIMIT +:limit;
 
 -- name: find_last_result
 -- What the last job of a schedule that had something to say said; nothing when none is kept.
@@ -65,7 +65,7 @@ SELECT min(due_at) AS value FROM (
 -- scan: counts what the index gives, up to the bound
 SELECT count(*) AS value FROM (
   SELECT 1 FROM sys_jobs WHERE status = 'pending' AND is_outside = 0 AND run_at <= :now
-  LIMIT :limit);
+  LIMIT +:limit);
 
 -- name: claim_job
 -- Takes the first of the program's jobs that is due.
@@ -134,7 +134,7 @@ UPDATE sys_jobs SET last_error = 'lease_expired', lease_owner = NULL, lease_unti
   finished_at = iif(attempts >= coalesce(max_attempts, :attempts_max), :now, NULL),
   updated_at = :now, version = version + 1
 WHERE id IN (SELECT id FROM sys_jobs WHERE status = 'running' AND lease_until <= :now
-  ORDER BY lease_until LIMIT :limit)
+  ORDER BY lease_until LIMIT +:limit)
 RETURNING kind, is_outside, status;
 
 -- name: cancel_job
@@ -160,11 +160,11 @@ DELETE FROM sys_jobs WHERE id IN (
   SELECT id FROM sys_jobs WHERE finished_at IS NOT NULL
     AND finished_at < iif(status = 'dead', :dead_before, :done_before)
     AND finished_at < max(:done_before, :dead_before)
-  ORDER BY finished_at LIMIT :limit)
+  ORDER BY finished_at LIMIT +:limit)
 RETURNING id AS value;
 
 -- name: right_job_leases
 -- A lease longer than any is one by a clock that was set back since: it ends now.
 UPDATE sys_jobs SET lease_until = :now WHERE id IN (
-  SELECT id FROM sys_jobs WHERE status = 'running' AND lease_until > :beyond LIMIT :limit)
+  SELECT id FROM sys_jobs WHERE status = 'running' AND lease_until > :beyond LIMIT +:limit)
 RETURNING id AS value;

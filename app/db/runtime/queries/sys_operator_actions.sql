@@ -7,4 +7,4 @@ VALUES (:id, :now, :action, :item, :item_state, :operator);
 -- The acts on one item, newest first.
 -- scan: few acts are ever made, and only an operator asks
 SELECT id, acted_at, action, item, item_state, operator FROM sys_operator_actions
-WHERE item = :item ORDER BY id DESC LIMIT :limit;
+WHERE item = :item ORDER BY id DESC LIMIT +:limit;

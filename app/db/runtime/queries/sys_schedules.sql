@@ -15,7 +15,7 @@ FROM sys_schedules WHERE id = :id;
 -- Schedules after this one, in the order of their making.
 SELECT id, name, cron, interval_s, timezone, kind, is_outside, payload, catch_up, enabled,
   single_run, next_due_at, last_due_at, last_tick_at, created_at, updated_at, version
-FROM sys_schedules WHERE id > :after ORDER BY id LIMIT :limit;
+FROM sys_schedules WHERE id > :after ORDER BY id LIMIT +:limit;
 
 -- name: find_next_tick
 -- When the next tick of any schedule is due; NULL for never.
@@ -24,7 +24,7 @@ SELECT min(next_due_at) AS value FROM sys_schedules WHERE next_due_at IS NOT NUL
 
 -- name: list_due_schedules
 -- Those with a tick that is due, the longest due first.
-SELECT id AS value FROM sys_schedules WHERE next_due_at <= :now ORDER BY next_due_at LIMIT :limit;
+SELECT id AS value FROM sys_schedules WHERE next_due_at <= :now ORDER BY next_due_at LIMIT +:limit;
 
 -- name: set_schedule
 -- A new definition, of the version that was read; nothing when it is another by now.
@@ -65,7 +65,7 @@ SELECT r.due_at, r.by_hand, r.ticks, r.last_due_at, r.outcome, r.reason, r.job_i
   j.status AS job_status, j.attempts, j.finished_at, j.last_error
 FROM sys_schedule_runs AS r LEFT JOIN sys_jobs AS j ON j.id = r.job_id
 WHERE r.schedule_id = :schedule_id AND (r.due_at, r.by_hand) < (:before, :before_by_hand)
-ORDER BY r.due_at DESC, r.by_hand DESC LIMIT :limit;
+ORDER BY r.due_at DESC, r.by_hand DESC LIMIT +:limit;
 
 -- name: find_unfinished_job_of
 -- A job of this schedule that is not over.
@@ -81,5 +81,5 @@ WHERE schedule_id = :schedule_id AND finished_at IS NULL AND status = 'pending';
 -- Takes away those settled before, oldest first.
 DELETE FROM sys_schedule_runs WHERE (schedule_id, due_at, by_hand) IN (
   SELECT schedule_id, due_at, by_hand FROM sys_schedule_runs WHERE ticked_at < :before
-  ORDER BY ticked_at LIMIT :limit)
+  ORDER BY ticked_at LIMIT +:limit)
 RETURNING due_at AS value;

@@ -14,7 +14,7 @@ SELECT count(*) AS value FROM sys_subscriptions WHERE kind = 'webhook' AND made_
 -- One member's, in the order of their making.
 SELECT id, url, event_types, include_content, enabled, disabled_reason, description, made_by,
   created_at, updated_at, version FROM sys_subscriptions
-WHERE kind = 'webhook' AND made_by = :made_by AND id > :after ORDER BY id LIMIT :limit;
+WHERE kind = 'webhook' AND made_by = :made_by AND id > :after ORDER BY id LIMIT +:limit;
 
 -- name: find_webhook
 -- One member's own.
