@@ -15,7 +15,6 @@ Value = str | int | float | bytes | None
 Function = tuple[str, int, Callable[..., Value]]
 """A deterministic SQL function: name, number of arguments (-1 any), body."""
 
-# Made once: `dumps` with options of its own makes an encoder at each call.
 _to_json: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 ACTOR_FUNCTIONS: Final[Mapping[str, Callable[[Actor], str | int | None]]] = {
@@ -44,22 +43,28 @@ def changed_fields(plain: str, masked: str, *values: Value) -> str:
         An object with the fields that differ; `{}` when none does.
     """
     pairs = zip(values[::2], values[1::2], strict=True)
-    return _to_json(
-        {
-            name: pair
-            for (name, is_masked), pair in zip(_names(plain, masked), pairs, strict=True)
-            if (pair != (None, None) if is_masked else pair[0] != pair[1])
-        }
-    )
+    changed = [
+        f"{name}:[{_scalar(before)},{_scalar(after)}]"
+        for (name, is_masked), (before, after) in zip(_names(plain, masked), pairs, strict=True)
+        if (before is not None or after is not None if is_masked else before != after)
+    ]
+    return f"{{{','.join(changed)}}}"
 
 
 @lru_cache
 def _names(plain: str, masked: str) -> tuple[tuple[str, bool], ...]:
-    """Each field, and whether it is masked; there are as many lists as declarations."""
+    """Each field as JSON, and whether it is masked; there are as many lists as declarations."""
     told = [(name, False) for name in plain.split(",")] + [
         (name, True) for name in masked.split(",")
     ]
-    return tuple((name, is_masked) for name, is_masked in told if name)
+    return tuple((_to_json(name), is_masked) for name, is_masked in told if name)
+
+
+def _scalar(value: Value) -> str:
+    """A value as JSON: what the encoder writes, but it makes itself anew for all but a text."""
+    if value is None:
+        return "null"
+    return str(value) if type(value) is int else _to_json(value)
 
 
 SALT_BYTES: Final = 16
@@ -87,10 +92,9 @@ def row_hash(previous: bytes | None, *skeleton: Value) -> bytes:
     Returns:
         SHA-256 of the previous hash and the skeleton as compact JSON, bytes as hex.
     """
-    parts = [each.hex() if isinstance(each, bytes) else each for each in skeleton]
-    return hashlib.sha256(
-        (previous or b"") + _to_json(parts).encode("utf-8", "surrogatepass")
-    ).digest()
+    parts = [_scalar(each.hex() if isinstance(each, bytes) else each) for each in skeleton]
+    text = f"[{','.join(parts)}]"
+    return hashlib.sha256((previous or b"") + text.encode("utf-8", "surrogatepass")).digest()
 
 
 FOR_TRIGGERS: Final[tuple[Function, ...]] = (

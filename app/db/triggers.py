@@ -3,7 +3,8 @@
 A declaration names a table, its entity, and how each field is recorded. From it come
 one view, `sys_changes`, whose single INSTEAD OF trigger writes all of them, and three
 short triggers a table that insert into it. (Full triggers a table cost three times the
-schema text, and SQLite parses all of it on every connection.)
+schema text, and SQLite parses all of it on every connection.) What an event owes to subscribers
+a trigger on the events writes, so that where nobody subscribes nothing more is asked.
 """
 
 import hashlib
@@ -35,18 +36,6 @@ CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
   VALUES (sys_new_id(), NEW.at, NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
     sys_actor_sub(), sys_acting_for(), sys_request_id(), sys_trace_id(), NEW.audience,
     NEW.payload);
-  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
-    payload, trace_id, depth)
-  SELECT seq, id, NEW.at, NEW.type, NEW.entity, NEW.record_id, NEW.audience, NEW.payload, trace_id,
-    sys_depth() FROM sys_events
-  WHERE seq = (SELECT max(seq) FROM sys_events) AND sys_depth() <= {DEPTH_MAX} AND EXISTS (
-    SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
-    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
-  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
-  SELECT sys_new_id(), (SELECT max(seq) FROM sys_events), s.id, NEW.entity || ':' || NEW.record_id,
-    NEW.at, NEW.at FROM sys_subscriptions AS s
-  WHERE s.enabled = 1 AND sys_depth() <= {DEPTH_MAX} AND EXISTS (
-    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
   INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
     acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash, done_to)
   SELECT NEW.entity, NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
@@ -60,6 +49,23 @@ CREATE TRIGGER {PREFIX}record INSTEAD OF INSERT ON {VIEW} BEGIN
       AND sys_acting_for() IS NOT NEW.member THEN NEW.member END
   FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
     WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
+END
+"""  # noqa: S608 - names of this module
+
+_TELL: Final = f"""
+CREATE TRIGGER {PREFIX}tell AFTER INSERT ON sys_events
+WHEN EXISTS (SELECT 1 FROM sys_subscriptions WHERE enabled = 1) AND sys_depth() <= {DEPTH_MAX} BEGIN
+  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
+    payload, trace_id, depth)
+  SELECT NEW.seq, NEW.id, NEW.occurred_at, NEW.type, NEW.entity_type, NEW.entity_id, NEW.audience,
+    NEW.payload, NEW.trace_id, sys_depth()
+  WHERE EXISTS (SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
+    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
+  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
+  SELECT sys_new_id(), NEW.seq, s.id, NEW.entity_type || ':' || NEW.entity_id,
+    NEW.occurred_at, NEW.occurred_at FROM sys_subscriptions AS s
+  WHERE s.enabled = 1 AND EXISTS (
+    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
 END
 """  # noqa: S608 - names of this module
 
@@ -112,7 +118,7 @@ def digest(tracked: Sequence[Tracked]) -> str:
 
 def statements(tracked: Sequence[Tracked]) -> list[str]:
     """All statements that make the triggers, to run in order."""
-    made = [_VIEW.strip(), _RECORD.strip()]
+    made = [_VIEW.strip(), _RECORD.strip(), _TELL.strip()]
     for item in tracked:
         made += [_trigger(item, kind) for kind in _PAST]
     return made

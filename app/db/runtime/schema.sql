@@ -355,18 +355,6 @@ CREATE TRIGGER sys_track_record INSTEAD OF INSERT ON sys_changes BEGIN
   VALUES (sys_new_id(), NEW.at, NEW.entity, NEW.record_id, NEW.type, sys_actor_kind(),
     sys_actor_sub(), sys_acting_for(), sys_request_id(), sys_trace_id(), NEW.audience,
     NEW.payload);
-  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
-    payload, trace_id, depth)
-  SELECT seq, id, NEW.at, NEW.type, NEW.entity, NEW.record_id, NEW.audience, NEW.payload, trace_id,
-    sys_depth() FROM sys_events
-  WHERE seq = (SELECT max(seq) FROM sys_events) AND sys_depth() <= 8 AND EXISTS (
-    SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
-    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
-  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
-  SELECT sys_new_id(), (SELECT max(seq) FROM sys_events), s.id, NEW.entity || ':' || NEW.record_id,
-    NEW.at, NEW.at FROM sys_subscriptions AS s
-  WHERE s.enabled = 1 AND sys_depth() <= 8 AND EXISTS (
-    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
   INSERT INTO sys_audit (entity, record_id, ordinal, occurred_at, kind, actor_kind, actor_sub,
     acting_for, action, request_id, trace_id, fields, salt, fields_digest, row_hash, done_to)
   SELECT NEW.entity, NEW.record_id, o.value, NEW.at, NEW.kind, sys_actor_kind(), sys_actor_sub(),
@@ -380,6 +368,21 @@ CREATE TRIGGER sys_track_record INSTEAD OF INSERT ON sys_changes BEGIN
       AND sys_acting_for() IS NOT NEW.member THEN NEW.member END
   FROM (SELECT 1 + coalesce(max(ordinal), 0) AS value FROM sys_audit
     WHERE entity = NEW.entity AND record_id = NEW.record_id) AS o;
+END;
+
+CREATE TRIGGER sys_track_tell AFTER INSERT ON sys_events
+WHEN EXISTS (SELECT 1 FROM sys_subscriptions WHERE enabled = 1) AND sys_depth() <= 8 BEGIN
+  INSERT INTO sys_outbox (event_seq, event_id, occurred_at, type, entity_type, entity_id, audience,
+    payload, trace_id, depth)
+  SELECT NEW.seq, NEW.id, NEW.occurred_at, NEW.type, NEW.entity_type, NEW.entity_id, NEW.audience,
+    NEW.payload, NEW.trace_id, sys_depth()
+  WHERE EXISTS (SELECT 1 FROM sys_subscriptions AS s, json_each(s.event_types) AS t
+    WHERE s.enabled = 1 AND NEW.type GLOB t.value);
+  INSERT INTO sys_deliveries (id, event_seq, subscription_id, entity, next_attempt_at, created_at)
+  SELECT sys_new_id(), NEW.seq, s.id, NEW.entity_type || ':' || NEW.entity_id,
+    NEW.occurred_at, NEW.occurred_at FROM sys_subscriptions AS s
+  WHERE s.enabled = 1 AND EXISTS (
+    SELECT 1 FROM json_each(s.event_types) AS t WHERE NEW.type GLOB t.value);
 END;
 
 CREATE TRIGGER sys_track_sys_subscriptions_insert AFTER INSERT ON sys_subscriptions BEGIN INSERT INTO sys_changes VALUES ('subscription', NEW.id, 'insert', 'subscription.created', 'admins', json_object('kind', NEW.kind, 'enabled', NEW.enabled, 'made_by', NEW.made_by), sys_changed_fields('kind,name,event_types,include_content,enabled,disabled_reason,made_by', 'url,description,secret,old_secret', NULL, NEW.kind, NULL, NEW.name, NULL, NEW.event_types, NULL, NEW.include_content, NULL, NEW.enabled, NULL, NEW.disabled_reason, NULL, NEW.made_by, NULL, octet_length(NEW.url), NULL, octet_length(NEW.description), NULL, iif(NEW.secret IS NULL, NULL, '[redacted]'), NULL, iif(NEW.old_secret IS NULL, NULL, '[redacted]')), sys_now_ms(), sys_new_salt(), NULL); END;
