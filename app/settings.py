@@ -124,7 +124,7 @@ class Settings(Figures):
     audit_field_days: int = Field(default=365, ge=1)
     """Days that the record of changes keeps which fields were changed, and how."""
     stall_s: float = Field(default=30.0, gt=0)
-    """Seconds after which a client that takes nothing of its answer is dropped."""
+    """Seconds until a client is dropped that takes nothing of its answer, or gives no more."""
 
     exclusive_wait_s: float = Field(default=10.0, gt=0)
     """Seconds to wait until nobody has a store open, before `store_busy`."""

@@ -14,7 +14,7 @@ from app.db.context import Actor, system_actor
 from app.db.owner.store import OwnerStore
 from app.db.pool import StoreClosedError
 from app.db.registry import statements as sql
-from app.db.registry.store import RegistryTransactor
+from app.db.registry.store import RegistryReader, RegistryTransactor
 from app.errors.callers import NotPermittedError
 from app.errors.stores import StoreBusyError, StoreError
 from app.ids import SessionId, UserId
@@ -38,6 +38,19 @@ async def authenticate(room: Strongroom, token: Token) -> Caller:
     """
     row = await room.stores.registry.one(sql.FIND_CREDENTIAL, session_id=token.id)
     return judge(row, token, room.clock(), room.settings.cookie_idle_hours)
+
+
+def require_still(room: Strongroom, reader: RegistryReader, caller: Caller) -> None:
+    """Judge a caller again, in the transaction that decides: a derivation may have lain between.
+
+    Raises:
+        InvalidCredentialsError: The credential holds no more.
+        NotPermittedError: The role is another.
+    """
+    row = reader.one(sql.FIND_CREDENTIAL, session_id=caller.session_id)
+    present = judge(row, caller.token, room.clock(), room.settings.cookie_idle_hours)
+    if present.role_id != caller.role_id:
+        raise NotPermittedError
 
 
 async def require_capability(room: Strongroom, caller: Caller, capability: Capability) -> None:

@@ -33,6 +33,7 @@ def find_note(room: Strongroom, token: Token, ref: PathRef) -> QuickNote | None:
 
     Raises:
         InvalidCredentialsError: The token does not hold.
+        StoreError: The file is no longer the one that is open.
     """
     stores, settings = room.stores, room.settings
     found = stores.registry.try_one(registry_sql.FIND_QUICK_CREDENTIAL, session_id=token.id)
@@ -52,6 +53,8 @@ def find_note(room: Strongroom, token: Token, ref: PathRef) -> QuickNote | None:
         if own is None:
             return None
         store = own
+    # As the ordinary way does, for whose file is gone or exchanged reads no note.
+    store.handles.require_in_place()
     note = store.try_one(
         owner_sql.FIND_SMALL_NOTE, path=ref.key, inline_max=settings.inline_note_bytes_max
     )

@@ -1,4 +1,7 @@
-"""The one kind of route: it judges caller, query and body, in this order, before its function."""
+"""The one kind of route: it judges caller, query and body, in this order, before its function.
+
+The caller is judged again when the body has come to its end, which may be long after.
+"""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
@@ -9,6 +12,7 @@ from fastapi import Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
+from starlette.types import Message
 from typing_extensions import override
 
 from app.bridge.callers import Call, Caller
@@ -49,22 +53,33 @@ class StrictRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def judge_and_answer(request: Request) -> Response:
+            async def receive() -> Message:
+                message = await request.receive()
+                if message["type"] == "http.request" and not message.get("more_body", False):
+                    # It may have been held back until the caller had lost every right.
+                    await self._judge_caller(request)
+                return message
+
             kind = idempotency.KeyedRequest if idempotency.has_key(request.scope) else JsonRequest
-            strict = kind(request.scope, request.receive)
+            strict = kind(request.scope, receive)
             await self._judge(strict)
             return await answer(strict)
 
         return judge_and_answer
 
-    async def _judge(self, request: JsonRequest) -> None:
-        if self.rule.repeats == "refused" and idempotency.has_key(request.scope):
-            raise IdempotencyNotSupportedError
+    async def _judge_caller(self, request: Request) -> None:
         if not self.rule.is_public:
             room = room_of(request)
             caller = await callers.authenticate(request, room)
             await callers.require(caller, self.rule, room)
-            callers.note_seen(room, caller)
             request.scope[_CALLER] = caller
+
+    async def _judge(self, request: JsonRequest) -> None:
+        if self.rule.repeats == "refused" and idempotency.has_key(request.scope):
+            raise IdempotencyNotSupportedError
+        await self._judge_caller(request)
+        if not self.rule.is_public:
+            callers.note_seen(room_of(request), request.scope[_CALLER])
         if request.method in callers.UNSAFE and not self.rule.takes_conditions:
             require_unconditional(request)
         require_known_query(request, self._query_names, self._list_names)

@@ -22,7 +22,7 @@ from app.registry.accounts import Account
 LIMIT_MAX: Final = 200
 LIMIT_DEFAULT: Final = 50
 PASSWORD_CHARS_MAX: Final = 4_096
-"""Longer than any password may be; a longer one is refused unread."""
+"""Longer than any password may be typed; a longer one is as wrong as none."""
 TEXT_MAX: Final = 1_000
 _RFC_3339: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
@@ -82,6 +82,10 @@ def _read_whole(value: Any) -> Any:  # noqa: ANN401 - whatever was sent
     return value
 
 
+def _none_if_longer(text: str) -> str:
+    return text if len(text) <= PASSWORD_CHARS_MAX else ""
+
+
 Line = Annotated[str, Field(max_length=TEXT_MAX), AfterValidator(_no_control)]
 """One line of text."""
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_no_control)]
@@ -90,10 +94,10 @@ DisplayName = Annotated[Line, Field(max_length=200)]
 """A member's name as others see it."""
 Text = Annotated[str, AfterValidator(_no_nul)]
 """Text of any length the body allows."""
-Password = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
-"""A password as typed; the rule for new ones is the bridge's."""
-Username = Annotated[str, Field(max_length=PASSWORD_CHARS_MAX)]
-"""A name as typed; the rule for new ones is the registry's."""
+Password = Annotated[str, AfterValidator(_none_if_longer)]
+"""A password as typed; one that nobody can have is empty. The rule for new ones is the bridge's."""
+Username = Annotated[str, AfterValidator(_none_if_longer)]
+"""A name as typed; one that nobody can have is empty. The rule for new ones is the registry's."""
 NewPassword = Annotated[
     Password,
     WithJsonSchema(

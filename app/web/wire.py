@@ -1,7 +1,7 @@
 """The service's HTTP server: uvicorn's, with refusals of its own and whole answers in one write.
 
 What is no HTTP, and a URL of more than 64 KiB, never becomes a request; it is refused in the
-form of all the others.
+form of all the others. A wish to go on in another protocol is passed over, as HTTP allows.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar, Final
 
+import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -23,6 +24,7 @@ from app.web.errors import framework_problem
 _STATUS_LINE: Final = b"HTTP/1.1 400 Bad Request"
 _SECURITY_LINES: Final = b"\r\n".join((b"", *map(b": ".join, SECURITY), b"", b""))
 """The end of a head: what every answer tells a browser, and the empty line."""
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 HEAD_BYTES_MAX: Final = 256 * 1024
 """Bytes of a request's line and headers that are kept while it is unfinished."""
 _REQUEST_ID_BYTES: Final = 12
@@ -35,26 +37,81 @@ class StrictHttp(HttpToolsProtocol):
     """uvicorn's protocol on httptools: bounded heads, and a problem in the place of a text."""
 
     stall_s: ClassVar[float] = 30.0
-    """Seconds after which a client that takes nothing of its answer is dropped."""
+    """Seconds after which a client is dropped that takes nothing of its answer, or gives nothing
+    of a request that is not whole."""
     _stalling: asyncio.TimerHandle | None = None
+    _watching: asyncio.TimerHandle | None = None
+    _has_asked = False
+    """Whether a head was ever whole."""
+    _heard_at = 0.0
+    """Loop seconds of the last byte that came."""
     _head_bytes = 0
     """Bytes taken since the last head was whole: the next one's, as far as it goes."""
 
     @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
+        super().connection_made(transport)
+        self._heard_at = self.loop.time()
+        self._watching = self.loop.call_later(self.stall_s, self._watch)
+
+    def _watch(self) -> None:
+        """Drop a client that owes the rest of a request and is silent."""
+        is_head_due = not self._has_asked or self._head_bytes > 0
+        is_due = is_head_due or (self.cycle.more_body and not self.flow.read_paused)
+        left_s = self.stall_s - (self.loop.time() - self._heard_at) if is_due else self.stall_s
+        if left_s <= 0:
+            self.transport.abort()
+        else:
+            self._watching = self.loop.call_later(left_s, self._watch)
+
+    @override
     def data_received(self, data: bytes) -> None:
+        self._heard_at = self.loop.time()
         # The parser keeps an unfinished head for as long as it grows, and has no bound.
         self._head_bytes += len(data)
-        super().data_received(data)
+        self._unset_keepalive_if_required()
+        rest: bytes | None = data
+        while rest is not None:
+            rest = self._feed(rest)
         if self._head_bytes > HEAD_BYTES_MAX and not self.transport.is_closing():
             self.send_400_response("")
 
     @override
     def on_headers_complete(self) -> None:
         self._head_bytes = 0
+        self._has_asked = True
         super().on_headers_complete()
         # The type that uvicorn gives its scope knows no extension that is a function.
         extensions: Any = {GIVE_WHOLE: partial(_give_whole, self.cycle)}
         self.scope["extensions"] = extensions
+
+    def _feed(self, data: bytes) -> bytes | None:
+        """Have the parser read.
+
+        It stops after a head that wishes for another protocol, and takes what follows for that
+        one's, be it the request's own body.
+
+        Returns:
+            What follows such a head; None when all was read.
+        """
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stopped:
+            framing = [each for each in self.headers if each[0] in _FRAMING]
+            lines = [b"POST / HTTP/1.1", *map(b": ".join, framing), b"", b""]
+            self.parser = httptools.HttpRequestParser(_AfterHead(self))
+            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            self.parser.feed_data(b"\r\n".join(lines))
+            return data[stopped.args[0] :]
+        except httptools.HttpParserError:
+            self.send_400_response("")
+        return None
+
+    @override
+    def on_message_complete(self) -> None:
+        # Of a request that wished for another protocol the end is still to come.
+        if not self.parser.should_upgrade():
+            super().on_message_complete()
 
     @override
     def on_body(self, body: bytes) -> None:
@@ -83,6 +140,8 @@ class StrictHttp(HttpToolsProtocol):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_stall()
+        if self._watching is not None:
+            self._watching.cancel()
         super().connection_lost(exc)
 
     def _cancel_stall(self) -> None:
@@ -104,6 +163,33 @@ class StrictHttp(HttpToolsProtocol):
         lines = [_STATUS_LINE, *(b": ".join(header) for header in headers), b"", b""]
         self.transport.write(b"\r\n".join(lines) + bytes(answer.body))
         self.transport.close()
+
+
+class _AfterHead:
+    """Hears a parser that is given first a head in the place of one that was told already."""
+
+    def __init__(self, protocol: StrictHttp) -> None:
+        self._protocol = protocol
+        self._is_told = False
+        self.on_body = protocol.on_body
+        self.on_message_complete = protocol.on_message_complete
+
+    def on_message_begin(self) -> None:
+        if self._is_told:
+            self._protocol.on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        if self._is_told:
+            self._protocol.on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._is_told:
+            self._protocol.on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        if self._is_told:
+            self._protocol.on_headers_complete()
+        self._is_told = True
 
 
 def _give_whole(

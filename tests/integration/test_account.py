@@ -329,6 +329,26 @@ def test_a_wrong_password_waits_longer_each_time(people: People) -> None:
     assert member.call("GET", "/api/me").status_code == 200
 
 
+def test_what_is_wrong_is_wrong_at_any_length(people: People) -> None:
+    """A name, a password, a code: of a length that none can have it is refused as any other."""
+    member = people.add(next(_NAMES), "member")
+    long = "x" * 200_000
+    sign_in = {"username": member.username, "password": PASSWORD}
+    back = {"username": member.username, "recovery_code": "x", "new_password": OTHER}
+    for path, body, field in (
+        ("/api/session", sign_in, "username"),
+        ("/api/session", sign_in, "password"),
+        ("/api/recovery", back, "username"),
+        ("/api/recovery", back, "recovery_code"),
+    ):
+        answer = people.service.client.post(path, json=body | {field: long})
+        assert _status(answer) == (401, "invalid_credentials"), (path, field)
+    confirm = member.call("POST", "/api/session/confirm", json={"password": long})
+    assert _status(confirm) == (401, "invalid_credentials")
+    body = {"current_password": PASSWORD, "new_password": long}
+    assert _status(member.call("PUT", "/api/me/password", json=body)) == (422, "weak_password")
+
+
 def test_a_plain_member_has_no_key(people: People) -> None:
     """No code, no rotation; recovery answers as for an unknown name; a first change just counts."""
     name = next(_NAMES)

@@ -356,6 +356,21 @@ def test_a_lent_handle_leaves_the_read_to_a_thread(service: Service, name: str) 
     assert service.hot.answer(_scope_of(service)) is not None
 
 
+def test_a_file_that_is_gone_is_read_by_no_way(service: Service) -> None:
+    """Though it is open still; as soon as it is back it is read again, by both."""
+    file = service.room.settings.user_file(service.user_id)
+    elsewhere = file.with_suffix(".away")
+    assert service.hot.answer(_scope_of(service)) is not None
+    file.rename(elsewhere)
+    try:
+        assert service.hot.answer(_scope_of(service)) is None
+        assert service.compare(_NOTE, [service.bearer])[0].status == 500
+    finally:
+        elsewhere.rename(file)
+    assert service.compare(_NOTE, [service.bearer])[0].status == 200
+    assert service.compare(_NOTE, [service.bearer])[1]
+
+
 def _scope_of(service: Service) -> Scope:
     return {
         "path": "/api/file",

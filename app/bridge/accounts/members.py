@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from app.bridge import flags
+from app.bridge.access import require_still
 from app.bridge.accounts import erasure, passwords
 from app.bridge.accounts.erasure import Receipt
 from app.bridge.accounts.revocation import lock_everywhere
@@ -44,7 +45,9 @@ def require_may_grant(caller: Caller, role_id: str) -> None:
 async def add_member(room: Strongroom, caller: Caller, new: NewMember, call: Call) -> SignedUp:
     """Make a member with a temporary password; no recovery code, for it would be the maker's."""
     require_may_grant(caller, new.role_id)
-    return await sign_up(room, new, call, caller.actor(call), lambda _tx: None)
+    return await sign_up(
+        room, new, call, caller.actor(call), lambda tx: require_still(room, tx, caller)
+    )
 
 
 @uncut
@@ -86,6 +89,8 @@ async def patch_member(  # noqa: PLR0913 - the call's six facts, one of them by 
     verifier = await _verifier_for(room, before, changes, call)
 
     def write(tx: RegistryTransactor) -> AccountRow:
+        if verifier is not None:
+            require_still(room, tx, caller)
         row = accounts.set_profile(
             tx, user_id, profile, may_grant_admin=may_grant_admin, match=match
         )

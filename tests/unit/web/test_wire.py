@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 from typing_extensions import override
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
@@ -68,7 +68,7 @@ class Ready(HotPath):
 
 @contextlib.asynccontextmanager
 async def served(
-    app: Endless | Envelope,
+    app: ASGIApp,
     state: dict[str, Any],
     protocols: list[StrictHttp] | None = None,
     request: bytes = _REQUEST,
@@ -195,3 +195,100 @@ async def test_nothing_is_given_whole_to_who_takes_nothing() -> None:
         cycle.response_started = False
         assert cycle.disconnected
         assert not wire._give_whole(cycle, 200, [], b"")
+
+
+class Kept:
+    """Answers each request with its body, and keeps them all."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI
+        """Answer."""
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message["body"]
+            more = message["more_body"]
+        self.bodies.append(body)
+        head = [(b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
+        await send({"type": "http.response.body", "body": body})
+
+
+_UPGRADE: Final = b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+
+
+def _put(body: bytes, upgrade: bytes = _UPGRADE) -> bytes:
+    return b"PUT /a HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s" % (upgrade, len(body), body)
+
+
+_CHUNKED: Final = b"PUT /a HTTP/1.1\r\n%sTransfer-Encoding: chunked\r\n\r\n" % _UPGRADE
+_LAST: Final = b"GET /a HTTP/1.1\r\nConnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "bodies"),
+    [
+        pytest.param(_put(b"one"), [b"one"], id="at once"),
+        pytest.param(_put(b"one") + _put(b"two", b""), [b"one", b"two"], id="one behind it"),
+        pytest.param(
+            _put(b"zero", b"") + _put(b"one") + _put(b"") + _put(b"two"),
+            [b"zero", b"one", b"", b"two"],
+            id="some among others",
+        ),
+        pytest.param(_CHUNKED + b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n", [b"onetwo"], id="chunked"),
+        pytest.param(_put(_put(b"x", b"")), [_put(b"x", b"")], id="what looks like a request"),
+        pytest.param(b"GET /a HTTP/1.1\r\n%s\r\n" % _UPGRADE, [b""], id="no body"),
+        pytest.param(_put(b"") * 2_000, [b""] * 2_000, id="very many"),
+    ],
+)
+@pytest.mark.parametrize("cut", ["nowhere", "everywhere"])
+async def test_a_wish_for_another_protocol_is_passed_over(
+    sent: bytes, bodies: list[bytes], cut: str
+) -> None:
+    """The body is the request's own, and what follows is the next request."""
+    app = Kept()
+    first, rest = (sent[:1], sent[1:]) if cut == "everywhere" else (sent, b"")
+    async with served(app, {}, request=first) as (client, _), asyncio.timeout(_WAIT_S):
+        loop = asyncio.get_running_loop()
+        pieces = [rest[at : at + 7] for at in range(0, len(rest), 7)][:500]
+        for piece in [*pieces, rest[7 * len(pieces) :], _LAST]:
+            await loop.sock_sendall(client, piece)
+            await asyncio.sleep(0)
+        heard = b""
+        while piece := await loop.sock_recv(client, 1 << 20):
+            heard += piece
+    assert app.bodies == [*bodies, b""]
+    assert heard.count(b"HTTP/1.1 200 OK") >= len(bodies)
+
+
+@pytest.mark.parametrize(
+    ("sent", "fate"),
+    [
+        pytest.param(b"", "dropped", id="nothing"),
+        pytest.param(b"GET / HTT", "dropped", id="part of a head"),
+        pytest.param(
+            b"PUT / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab", "dropped", id="part of a body"
+        ),
+        pytest.param(_put(b"one"), "kept", id="a whole request"),
+    ],
+)
+async def test_a_client_that_owes_and_is_silent_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes, fate: str
+) -> None:
+    """So that it holds no descriptor, and no right that it has lost meanwhile."""
+    monkeypatch.setattr(StrictHttp, "stall_s", 0.1)
+    protocols: list[StrictHttp] = []
+    async with served(Kept(), {}, protocols, request=sent) as (client, _):
+        loop = asyncio.get_running_loop()
+        if fate == "dropped":
+            async with asyncio.timeout(_WAIT_S):
+                with contextlib.suppress(ConnectionResetError):
+                    assert await loop.sock_recv(client, 100) == b""
+        else:
+            assert await loop.sock_recv(client, 1 << 16)
+            await asyncio.sleep(0.3)
+            assert not protocols[0].transport.is_closing()
