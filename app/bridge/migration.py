@@ -33,6 +33,7 @@ from app.errors.stores import (
     StoreMigrationFailedError,
 )
 from app.ids import UserId, new_uuid7
+from app.owner import identity
 from app.registry import accounts
 from app.runtime import steps
 from app.runtime.steps import Outcome, Run
@@ -95,7 +96,7 @@ async def bring_up(room: Strongroom, account: StoreAccount, key: Key | None) -> 
     try:
         require_in_service(account.state)
         with _shared(room, account.lock_number):
-            version = await asyncio.to_thread(_version, room, account.user_id, key)
+            version = await asyncio.to_thread(_version, room, account, key)
     except StoreDamagedError as error:
         _zero(key)
         raise await room.stores.told_apart(error, account.file_salt) from error
@@ -118,9 +119,10 @@ def _shared(room: Strongroom, lock_number: int) -> Iterator[None]:
         room.stores.locks.release_shared(lock_number)
 
 
-def _version(room: Strongroom, user_id: UserId, key: Key | None) -> str | None:
-    path = room.settings.user_file(user_id)
-    return upgrades.outdated_version(path, key, layout.MEMBER_KIND, room.clock)
+def _version(room: Strongroom, account: StoreAccount, key: Key | None) -> str | None:
+    path, kind = room.settings.user_file(account.user_id), layout.MEMBER_KIND
+    admit = files.admit_any if account.encrypted else identity.admit_plain(account.user_id)
+    return upgrades.outdated_version(path, key, kind, room.clock, admit)
 
 
 @uncut
@@ -138,7 +140,7 @@ async def _migrate(room: Strongroom, account: StoreAccount, key: Key | None) -> 
             raise StoreMigrationFailedError
         async with taken(room, account.user_id, account.lock_number, MIGRATING, _ACTOR, judge):
             room.reach("migrate.taken")
-            version = await asyncio.to_thread(_version, room, account.user_id, key)
+            version = await asyncio.to_thread(_version, room, account, key)
             if version is not None:
                 await _work(room, account.user_id, key, version)
     except StoreBusyError as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from app.bridge import layout
 from app.bridge.stores import require_in_service
 from app.clock import Clock, system_clock
-from app.db import files
+from app.db import looking
 from app.db.files import Connection, StoreOutdatedError
 from app.db.locks import LockFile
 from app.db.owner.store import OwnerReader
@@ -100,7 +100,7 @@ def reading_member(
             raise NotFoundError
         require_in_service(present.store_state)
         path = settings.user_file(row.id)
-        with files.opened_to_look(path, layout.MEMBER_KIND, clock) as connection:
+        with looking.opened_to_look(path, layout.MEMBER_KIND, clock) as connection:
             connection.all("BEGIN")
             reader = OwnerReader(connection)
             identity.require_identity(reader, row.id, frozenset())
@@ -120,6 +120,8 @@ def opened_locks(settings: Settings) -> Iterator[LockFile]:
     try:
         if not settings.system_file.exists():
             reason = f"{settings.root} holds no database/system.db: `strongroom init` makes it."
+            if layout.has_members(settings.database):
+                reason = layout.LOST_REGISTRY.format(settings.system_file)
             raise UnreadableRootError(reason)
         locks = LockFile(settings.stores_lock_file)
     except OSError as error:
@@ -153,7 +155,7 @@ def _opened_system(
     path, kind = settings.system_file, layout.SYSTEM_KIND
     with (
         _shared(locks, layout.SYSTEM_LOCK),
-        files.opened_to_look(path, kind, clock, denied_tables) as connection,
+        looking.opened_to_look(path, kind, clock, denied_tables) as connection,
     ):
         yield connection
 

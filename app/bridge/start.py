@@ -35,7 +35,6 @@ from app.db.registry import statements as sql
 from app.db.registry.store import RegistryTransactor
 from app.errors.root import StrongroomError
 from app.errors.starting import InstanceKeyError, StartError
-from app.ids import is_uuid
 from app.owner import identity, scaffold
 from app.settings import Settings
 
@@ -71,7 +70,7 @@ def prepare(
         reason = f"{settings.system_file}: {error}"
         raise StartError(reason) from error
     except OSError as error:
-        reason = f"{error.filename}: {error.strerror}"
+        reason = f"{error.filename or settings.database}: {error.strerror}"
         raise StartError(reason) from error
 
 
@@ -153,12 +152,8 @@ def _require_no_members(settings: Settings) -> None:
     Raises:
         StartError: There are some.
     """
-    if any(is_uuid(path.stem) for path in settings.database.glob("*.db")):
-        reason = (
-            f"{settings.system_file} is missing, and members' stores are beside it: "
-            "put it back from a backup."
-        )
-        raise StartError(reason)
+    if layout.has_members(settings.database):
+        raise StartError(layout.LOST_REGISTRY.format(settings.system_file))
 
 
 async def _offer_setup(room: Strongroom) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -306,13 +307,15 @@ class Stores:
         return StoreSwappedError() if owner is not None else error
 
     def _member_store(self, account: StoreAccount, key: Key | None) -> OwnerStore:
-        path = self._settings.user_file(account.user_id)
+        path, kind = self._settings.user_file(account.user_id), layout.MEMBER_KIND
+        admit = files.admit_any if account.encrypted else identity.admit_plain(account.user_id)
 
         def open_handle(reader: bool) -> Connection:  # noqa: FBT001 - the pool's protocol
-            return files.open_handle(path, key, layout.MEMBER_KIND, self._clock, reader=reader)
+            return files.open_handle(path, key, kind, self._clock, reader=reader, admit=admit)
 
+        close = partial(files.close_unwritten, path=path, key=key, clock=self._clock)
         return OwnerStore(
-            handles=Handles(self.pool, open_handle),
+            handles=Handles(self.pool, open_handle, close_unwritten=close),
             lane=self._lane(account.lock_number),
             writer=self._writer,
             threads=self._readers,
@@ -381,8 +384,7 @@ class Stores:
 
 
 def _require_own(reader: OwnerReader, account: StoreAccount) -> None:
-    dek_ids = frozenset({account.dek_id}) if account.dek_id else frozenset[DekId]()
-    identity.require_identity(reader, account.user_id, dek_ids)
+    identity.require_identity(reader, account.user_id, frozenset(filter(None, [account.dek_id])))
 
 
 async def _guarded(name: str, work: Awaitable[None]) -> None:

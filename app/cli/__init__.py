@@ -5,6 +5,8 @@ A command module imports what is heavy inside its commands, for every call of th
 imports all of them. Exit codes: 0 fine, 1 found something, 2 usage, 3 cannot.
 """
 
+import errno
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 _INTERRUPTED: Final = 130
 """As shells have it: 128 and the number of SIGINT."""
+_STANDARD: Final = 2
+"""The last of the standard streams' descriptors."""
+_CANNOT_WRITE: Final = frozenset({errno.ENOSPC, errno.EIO, errno.EBADF})
 
 
 def build() -> "typer.Typer":
@@ -68,6 +73,7 @@ def main() -> None:
     from app.cli.channel import WORKER_COMMAND, WorkerProcess  # noqa: PLC0415 - before the rest
 
     first = None
+    _stand_in_for_closed_streams()
     try:
         if sys.argv[1:2] == ["serve"]:
             # A stop is in order also before there is anything to stop.
@@ -82,6 +88,19 @@ def main() -> None:
             first.kill()
 
 
+def _stand_in_for_closed_streams() -> None:
+    """Give the null device for a standard stream that the caller has closed.
+
+    Else the next file that is opened, a lock or a store, would be taken for it.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD:
+        os.set_inheritable(descriptor, True)  # noqa: FBT003 - the name says what
+    os.close(descriptor)
+    sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - to the end
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
 def _run(first: "WorkerProcess | None") -> None:
     from app import telemetry  # noqa: PLC0415 - as above
     from app.cli import supervisor  # noqa: PLC0415 - as above
@@ -92,6 +111,12 @@ def _run(first: "WorkerProcess | None") -> None:
         build()(obj=first)
     except StrongroomError as error:
         sys.stderr.write(f"{error}\n")
+        raise SystemExit(supervisor.EXIT_CANNOT) from error
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            telemetry.unexpected("command", error)
+        else:
+            sys.stderr.write(f"The answer cannot be written: {error.strerror}.\n")
         raise SystemExit(supervisor.EXIT_CANNOT) from error
     except Exception as error:  # the boundary of the whole process
         telemetry.unexpected("command", error)

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,12 @@ NEW_SUFFIX: Final = ".new"
 _SNAPSHOT: Final = re.compile(r"\.v[0-9.]+$")
 """After a store's name: the copy from before its migration, with the version it was of."""
 SALT_BYTES: Final = 16
+Admit = Callable[[Connection], None]
+"""Judges a file that was opened; refuses it by raising."""
+
+
+def admit_any(_connection: Connection) -> None:
+    """Whose file it may be is no matter."""
 
 
 class StoreOutdatedError(StoreMigratingError):
@@ -100,6 +106,7 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
     *,
     reader: bool,
     denied_tables: frozenset[str] = frozenset(),
+    admit: Admit = admit_any,
 ) -> Connection:
     """Open a guarded handle on a store that is there and current.
 
@@ -110,6 +117,7 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
         clock: Time for the triggers.
         reader: True for a handle that cannot write.
         denied_tables: Those that belong to the file's other face.
+        admit: As `open_known` has it.
 
     Returns:
         A handle with the program's functions, which refuses schema changes and ATTACH.
@@ -119,12 +127,12 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
         StoreOutdatedError: It waits to be brought up to date.
         StoreError: What `sqlite.open_existing` finds.
     """
-    connection, recorded = open_known(path, key, kind, clock, reader=reader)
+    connection, recorded = open_known(path, key, kind, clock, reader=reader, admit=admit)
     try:
         _require_current(recorded, kind)
         connection.guard(authorizer(denied_tables))
     except BaseException:
-        connection.close()
+        close_unwritten(connection, path, key, clock)
         raise
     return connection
 
@@ -140,10 +148,24 @@ def open_maintenance(
     return connection
 
 
-def open_known(
-    path: Path, key: Key | None, kind: Kind, clock: Clock, *, reader: bool = False
+def open_known(  # noqa: PLR0913 - one of them judges
+    path: Path,
+    key: Key | None,
+    kind: Kind,
+    clock: Clock,
+    *,
+    reader: bool = False,
+    admit: Admit = admit_any,
 ) -> tuple[Connection, Record]:
     """The same on a store of this program's version or an earlier one.
+
+    Args:
+        path: The file.
+        key: Its key; None for a plain file.
+        kind: What it must hold.
+        clock: Time for the triggers.
+        reader: True for a handle that cannot write.
+        admit: Refuses, by raising, a file that is sound and another's.
 
     Returns:
         The handle, and the migrations that the store has had.
@@ -156,29 +178,16 @@ def open_known(
     try:
         recorded = migrations.applied(connection)
         migrations.require_known(recorded, kind.buckets)
+        admit(connection)
     except BaseException:
-        sqlite.close_unwritten(connection, path, _raw(key), clock)
+        close_unwritten(connection, path, key, clock)
         raise
     return connection, recorded
 
 
-@contextlib.contextmanager
-def opened_to_look(
-    path: Path, kind: Kind, clock: Clock, denied_tables: frozenset[str] = frozenset()
-) -> Iterator[Connection]:
-    """A reader's handle on a plain store, which leaves the log beside it where it is.
-
-    Yields:
-        The handle.
-
-    Raises:
-        StoreError: See `open_handle`.
-    """
-    connection = open_handle(path, None, kind, clock, reader=True, denied_tables=denied_tables)
-    try:
-        yield connection
-    finally:
-        sqlite.close_unwritten(connection, path, None, clock)
+def close_unwritten(connection: Connection, path: Path, key: Key | None, clock: Clock) -> None:
+    """Close a handle on a file that is refused, or was only looked at: not a byte of it changes."""
+    sqlite.close_unwritten(connection, path, _raw(key), clock)
 
 
 def copy_under_new_key(  # noqa: PLR0913, PLR0917 - two keys, and what differs in the copy
@@ -335,16 +344,6 @@ def size(path: Path) -> int:
 def sync_folder(folder: Path) -> None:
     """Make a create, rename or unlink in the folder durable."""
     _sync(folder, os.O_DIRECTORY)
-
-
-def integrity(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
-    """What SQLite's own checks find wrong with a store; empty when it is sound."""
-    with contextlib.closing(open_maintenance(path, key, kind, clock)) as live:
-        found = [str(row[0]) for row in live.all("PRAGMA integrity_check")]
-        if found != ["ok"]:
-            return found
-        drifted = migrations.drifted_indexes(live)
-        return [f"The search index {name} differs from the texts." for name in drifted]
 
 
 def _remove_sidecars(path: Path) -> None:

@@ -17,7 +17,13 @@ from app.db.budget import Pool, budget_for, descriptors_allowed
 from app.db.driver_errors import StoreClosedError
 from app.db.place import Place, require_place
 from app.db.sqlite import BUSY_WAIT_S, Connection
-from app.errors.stores import OutOfHandlesError, StoreError, StoreMissingError, StoreSwappedError
+from app.errors.stores import (
+    OutOfHandlesError,
+    StoreDamagedError,
+    StoreError,
+    StoreMissingError,
+    StoreSwappedError,
+)
 
 __all__ = ["Handles", "Pool", "StoreClosedError", "budget_for", "descriptors_allowed"]
 
@@ -35,17 +41,26 @@ class Handles:
     """
 
     def __init__(
-        self, pool: Pool, open_handle: Callable[[bool], Connection], *, is_pinned: bool = False
+        self,
+        pool: Pool,
+        open_handle: Callable[[bool], Connection],
+        *,
+        close_unwritten: Callable[[Connection], None] = Connection.close,
+        is_pinned: bool = False,
     ) -> None:
         """Hold none yet.
 
         Args:
             pool: Whose budget they count in.
             open_handle: Opens one; True asks for a reading one. Runs on threads.
+            close_unwritten: Closes one of a file that damage was met in, and leaves the log
+                beside it where it is: it may be another file's.
             is_pinned: True for a store that is never evicted.
         """
         self._pool = pool
         self._open_handle = open_handle
+        self._close_unwritten = close_unwritten
+        self._is_suspect = False
         self.is_pinned = is_pinned
         self.last_used = time.monotonic()
         """Monotonic seconds of the last time a handle was lent."""
@@ -99,6 +114,7 @@ class Handles:
 
     def give_back(self, connection: Connection) -> None:
         """Return a reading handle; a damaged one is closed by the next thread that comes."""
+        self._is_suspect = self._is_suspect or connection.is_damaged
         is_spent = connection.is_damaged or self.is_lost
         (self._damaged if is_spent else self._free).append(connection)
         if self._waiting:
@@ -184,6 +200,7 @@ class Handles:
     def _drop_spent_writer(self) -> None:
         """Close the writing handle if it is of no use, or could not end its transaction."""
         spent = self._writer
+        self._is_suspect = self._is_suspect or (spent is not None and spent.is_damaged)
         if spent is not None and (spent.is_damaged or self.is_lost or spent.in_transaction):
             self._writer = None
             self._close_all([spent])
@@ -264,8 +281,9 @@ class Handles:
                 self._close_all([connection])
 
     def _close_all(self, closing: list[Connection]) -> None:
+        close = self._close_unwritten if self._is_suspect else Connection.close
         for connection in closing:
-            connection.close()
+            close(connection)
         self._pool.refund(self._count_down(len(closing)))
 
     def _open(self, *, reader: bool) -> Connection:
@@ -280,6 +298,8 @@ class Handles:
             connection = self._open_now(reader)
         except BaseException as error:
             self._pool.refund(self._count_down(1))
+            if isinstance(error, StoreDamagedError):
+                self.require_in_place()  # else what cannot be opened is another file
             self.is_lost = self.is_lost or isinstance(error, StoreMissingError | StoreSwappedError)
             raise
         self.is_lost = False

@@ -11,15 +11,24 @@ from pathlib import Path
 
 from app.clock import Clock, Millis
 from app.crypto.keys import Key
-from app.db import files, migrations, triggers
-from app.db.files import Kind
+from app.db import files, looking, migrations, triggers
+from app.db.files import Admit, Kind
 from app.db.migrations import Bucket
 
 
-def outdated_version(path: Path, key: Key | None, kind: Kind, clock: Clock) -> str | None:
+def outdated_version(
+    path: Path, key: Key | None, kind: Kind, clock: Clock, admit: Admit = files.admit_any
+) -> str | None:
     """The version of a store that waits to be brought up to date; None for a present one.
 
     Not a byte of it is written.
+
+    Args:
+        path: The store.
+        key: Its key; None for a plain file.
+        kind: What it must hold.
+        clock: Time for the triggers.
+        admit: As `files.open_known` has it.
 
     Returns:
         As `8.4`: one number a bucket.
@@ -28,8 +37,8 @@ def outdated_version(path: Path, key: Key | None, kind: Kind, clock: Clock) -> s
         StoreTooNewError: Written by a newer program.
         StoreError: What else stands in the way of reading it.
     """
-    store, recorded = files.open_known(path, key, kind, clock, reader=True)
-    store.close()
+    store, recorded = files.open_known(path, key, kind, clock, reader=True, admit=admit)
+    files.close_unwritten(store, path, key, clock)
     if migrations.is_current(recorded, kind.buckets):
         return None
     return migrations.version_of(recorded, kind.buckets)
@@ -97,7 +106,7 @@ def migrate(
 
 def drift(path: Path, key: Key | None, kind: Kind, clock: Clock) -> list[str]:
     """Names of the objects in which a store differs from what the migrations make."""
-    with contextlib.closing(files.open_maintenance(path, key, kind, clock)) as live:
+    with looking.opened_to_inspect(path, key, kind, clock) as live:
         return drift_of(migrations.outline(live), kind)
 
 
@@ -112,7 +121,7 @@ def drift_of_older(path: Path, kind: Kind, clock: Clock) -> list[str]:
     Returns:
         The names; nothing is told of triggers that are made anew with each declaration.
     """
-    with contextlib.closing(files.open_maintenance(path, None, kind, clock)) as live:
+    with looking.opened_to_inspect(path, None, kind, clock) as live:
         had, outline = migrations.applied(live), migrations.outline(live)
     buckets = tuple(
         Bucket(

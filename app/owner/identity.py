@@ -2,6 +2,7 @@
 
 import secrets
 
+from app.db.files import Admit
 from app.db.owner import statements
 from app.db.owner.rows import IdentityRow
 from app.db.owner.store import FORMAT, OwnerReader, OwnerTransactor
@@ -70,3 +71,17 @@ def require_identity(reader: OwnerReader, owner_id: str, dek_ids: frozenset[DekI
     fits = identity.dek_id in dek_ids if dek_ids else identity.dek_id is None
     if identity.owner_id != owner_id or not fits:
         raise StoreSwappedError
+
+
+def admit_plain(owner_id: str) -> Admit:
+    """Make what refuses a plain file that is sound and another owner's, when it is opened.
+
+    An encrypted one needs none: what the key opens is its owner's.
+
+    Args:
+        owner_id: Whose it must be.
+
+    Returns:
+        What raises as `require_identity` does.
+    """
+    return lambda connection: require_identity(OwnerReader(connection), owner_id, frozenset())

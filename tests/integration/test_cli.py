@@ -91,6 +91,33 @@ def test_a_root_from_nothing_to_nothing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        pytest.param("user erase x <&-", 2, "Nobody can be asked here", id="no input"),
+        pytest.param("user add x --password-stdin <&-", 2, "12 to 1,024", id="no password"),
+        pytest.param("user list <&- >&- 2>&-", 0, "", id="no stream"),
+        pytest.param("user list >/dev/full", 3, "cannot be written: No space", id="a full disk"),
+    ],
+)
+def test_a_closed_stream_is_met_in_words(
+    service: LiveService, command: str, code: int, says: str
+) -> None:
+    """What cannot be asked, read or told."""
+    assert service.process is not None
+    ended = subprocess.run(  # noqa: S602 - of this test
+        f"exec {sys.executable} -m app {command}",
+        shell=True,
+        cwd=PROJECT_FOLDER,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert says in ended.stderr
+    assert "unexpected" not in ended.stderr
+
+
 def test_a_member_made_beside_the_server_can_sign_in(service: LiveService) -> None:
     """The running server makes them, and knows them at once."""
     ben = _add("ben")

@@ -4,7 +4,6 @@ Reads alone, and needs neither the server's lock nor its leave. A store is looke
 its shared lock, as by any process that has it open: none is exchanged or erased meanwhile.
 """
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +15,7 @@ from app.bridge.reading import opened_locks, opened_registry
 from app.bridge.stores import OPEN
 from app.clock import Clock, system_clock
 from app.db import blobs as disk
-from app.db import files, upgrades
+from app.db import files, looking, upgrades
 from app.db.files import Kind
 from app.db.locks import LockFile
 from app.db.owner.store import OwnerReader
@@ -186,8 +185,7 @@ class _Inspector:
         Raises:
             StoreSwappedError: It is another's.
         """
-        connection = files.open_handle(path, None, layout.MEMBER_KIND, self.clock, reader=True)
-        with contextlib.closing(connection):
+        with looking.opened_to_look(path, layout.MEMBER_KIND, self.clock) as connection:
             identity.require_identity(OwnerReader(connection), row.id, frozenset())
 
     def _look_at_operations(self, reader: RegistryReader) -> None:
@@ -207,9 +205,7 @@ class _Inspector:
             self._find(self.settings.database / name, "The folder is missing, or a link.")
 
     def _look_at_files(self, path: Path, kind: Kind, owner_id: UserId) -> None:
-        with contextlib.closing(
-            files.open_handle(path, None, kind, self.clock, reader=True)
-        ) as connection:
+        with looking.opened_to_look(path, kind, self.clock) as connection:
             rows = file_rows.list_all(OwnerReader(connection))
         unlike = file_folders.unlike_rows(self.settings.files_folder(owner_id), rows)
         if unlike:
@@ -220,7 +216,7 @@ class _Inspector:
         self._find_drift(path, upgrades.drift(path, None, kind, self.clock))
         self._look_at_files(path, kind, owner_id)
         try:
-            lines = files.integrity(path, None, kind, self.clock)
+            lines = looking.integrity(path, None, kind, self.clock)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a hand has done to the file

@@ -1,14 +1,18 @@
 """What happens before the first request, and the instance key."""
 
 import asyncio
+import errno
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from app import metrics
 from app.bridge import instance_key, start
 from app.bridge.accounts import secrets as group_secrets
+from app.bridge.reading import UnreadableRootError, reading
 from app.bridge.strongroom import Strongroom
+from app.clock import system_clock
 from app.crypto import kdf
 from app.crypto.kdf import KdfParams
 from app.db.registry import statements as sql
@@ -54,6 +58,24 @@ def test_a_lost_registry_is_not_begun_anew(rig: Rig) -> None:
         _prepare(rig)
     assert file.read_bytes() == content
     assert not rig.settings.system_file.exists()
+    with (
+        pytest.raises(UnreadableRootError, match="put it back from a backup"),
+        reading(rig.settings, system_clock),
+    ):
+        pass
+
+
+def test_a_disk_that_takes_nothing_is_told_in_words(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the system's error names no file."""
+
+    def refuse(_folder: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(metrics, "clear", refuse)
+    with pytest.raises(StartError, match="database: No space left on device"):
+        _prepare(rig)
 
 
 def test_a_damaged_registry_is_told_in_words(rig: Rig) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.bridge import layout
 from app.clock import system_clock
-from app.db import files, migrations, upgrades
+from app.db import files, looking, migrations, upgrades
 from app.db.sqlite import Connection
 from tests.support.matrix import chosen
 
@@ -122,7 +122,7 @@ def test_a_search_index_that_lost_a_part_is_damaged(tmp_path: Path) -> None:
     with closing(files.open_maintenance(path, None, _KIND, system_clock)) as connection:
         connection.all("PRAGMA writable_schema = ON")
         connection.all("DELETE FROM sqlite_schema WHERE name = 'memory_docs_fts_docsize'")
-    assert files.integrity(path, None, _KIND, system_clock)
+    assert looking.integrity(path, None, _KIND, system_clock)
 
 
 _HIDDEN = (

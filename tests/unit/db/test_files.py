@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from app.crypto.keys import Key
-from app.db import files, migrations, sqlite, upgrades
+from app.db import files, looking, migrations, sqlite, upgrades
 from app.db.files import Connection
 from app.errors.stores import (
     DiskFullError,
@@ -275,13 +275,13 @@ def test_an_old_log_is_never_beside_the_new_file(path: Path) -> None:
 
 def test_a_sound_store_passes_and_a_damaged_one_does_not(path: Path) -> None:
     """By SQLite's own check."""
-    assert files.integrity(path, KEY, KIND, clock) == []
+    assert looking.integrity(path, KEY, KIND, clock) == []
     with closing(files.open_maintenance(path, KEY, KIND, clock)) as connection:
         connection.all("PRAGMA writable_schema = ON")
         connection.all(
             "UPDATE sqlite_schema SET sql = replace(sql, 'name TEXT', 'name TEXT NOT NULL')"
         )
-    assert files.integrity(path, KEY, KIND, clock)
+    assert looking.integrity(path, KEY, KIND, clock)
 
 
 def test_a_kinds_tables_are_known(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_nothing_is_left_open(path: Path) -> None:
     """After all these operations this process has no descriptor of the store."""
     _copy(path)
     upgrades.drift(path, KEY, KIND, clock)
-    files.integrity(path, KEY, KIND, clock)
+    looking.integrity(path, KEY, KIND, clock)
     with pytest.raises(StoreDamagedError):
         open_store(path, OTHER_KEY)
     held = [fd.readlink() for fd in list(Path("/proc/self/fd").iterdir()) if fd.is_symlink()]

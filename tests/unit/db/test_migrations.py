@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.clock import Millis
-from app.db import files, migrations, sqlite, upgrades
+from app.db import files, looking, migrations, sqlite, upgrades
 from app.db.files import Kind, StoreOutdatedError
 from app.db.migrations import Bucket, Migration, load, split
 from app.db.owner.store import MEMBER_BUCKETS, OWNER_FUNCTIONS
@@ -244,7 +244,7 @@ def test_drift_between_index_and_text_is_found(tmp_path: Path) -> None:
         assert connection.scalar("PRAGMA integrity_check") == "ok"
         with pytest.raises(StoreDamagedError):
             migrations.check(connection)
-    [line] = files.integrity(path, KEY, kind, clock)
+    [line] = looking.integrity(path, KEY, kind, clock)
     assert "memory_docs_fts" in line
 
 

@@ -16,7 +16,13 @@ import pytest
 from app.db import budget
 from app.db.pool import Handles, Pool, StoreClosedError, budget_for, descriptors_allowed
 from app.db.sqlite import Connection
-from app.errors.stores import DiskFullError, OutOfHandlesError, StoreMissingError
+from app.errors.stores import (
+    DiskFullError,
+    OutOfHandlesError,
+    StoreDamagedError,
+    StoreMissingError,
+    StoreSwappedError,
+)
 from tests.support.probes import KEY, make_store, open_store
 
 _LONG_S: Final = 20.0
@@ -165,6 +171,50 @@ def test_a_handle_that_met_damage_is_not_lent_again(tmp_path: Path) -> None:
         assert other is not writer
     handles.close()
     assert handles._count == 0
+
+
+@pytest.mark.parametrize("face", ["reader", "writer"])
+def test_where_damage_was_met_nothing_is_written_at_the_end(path: Path, face: str) -> None:
+    """The log beside the file may be another's: every handle is closed without it."""
+    closed: list[Connection] = []
+
+    def close_unwritten(connection: Connection) -> None:
+        closed.append(connection)
+        connection.close()
+
+    handles = Handles(
+        Pool(100),
+        lambda reader: open_store(path, reader=reader),
+        close_unwritten=close_unwritten,
+    )
+    with handles.borrow_reader() as one, handles.borrow_writer() as two:
+        (one if face == "reader" else two).is_damaged = True
+    handles.close()
+    assert closed == ([one, two] if face == "reader" else [two, one])
+
+
+def test_what_cannot_be_opened_in_an_exchanged_place_is_no_damage(path: Path) -> None:
+    """It is another file; the handles on the one before go."""
+    failures: list[type[Exception]] = []
+
+    def open_handle(reader: bool) -> Connection:  # noqa: FBT001 - the pool's protocol
+        if failures:
+            raise failures.pop()
+        return open_store(path, reader=reader)
+
+    handles = Handles(Pool(100), open_handle)
+    with handles.borrow_reader() as connection:
+        _use(connection)
+    failures.append(StoreDamagedError)
+    with pytest.raises(StoreDamagedError), handles.borrow_writer():
+        pass
+    was_lost = handles.is_lost
+    make_store(path.with_name("b.db")).replace(path)
+    failures.append(StoreDamagedError)
+    with pytest.raises(StoreSwappedError), handles.borrow_writer():
+        pass
+    assert (was_lost, handles.is_lost) == (False, True)
+    handles.close()
 
 
 def test_a_damaged_handle_goes_with_the_rest(path: Path) -> None:

@@ -665,6 +665,15 @@ def test_a_file_that_is_there_and_does_not_open_is_forbidden_or_one_too_many(
     assert type(driver_errors.translated(error, path)) is kind
 
 
+def test_a_folder_in_the_place_of_the_log_is_damage(tmp_path: Path) -> None:
+    """No lack of descriptors, which would pass."""
+    path = tmp_path / "a.db"
+    sqlite.create(path, None, application_id=1, clock=clock).close()
+    Path(f"{path}-wal").mkdir()
+    with pytest.raises(StoreDamagedError):
+        sqlite.open_existing(path, None, application_id=1, clock=clock, reader=True)
+
+
 def test_reading_fails_for_want_of_descriptors() -> None:
     """An input or output error while no descriptor is left is a passing lack of them."""
     error = driver.OperationalError("disk I/O error")

@@ -15,7 +15,7 @@ import pytest
 from app.bridge import layout
 from app.clock import Millis, system_clock
 from app.crypto.keys import Key
-from app.db import files, migrations, upgrades
+from app.db import files, looking, migrations, upgrades
 from app.db.files import Kind
 from app.db.sqlite import Connection, Row
 from app.errors.stores import StoreDamagedError
@@ -109,7 +109,7 @@ def test_every_row_of_a_released_version_is_there_afterwards(tmp_path: Path, fol
         upgrades.migrate(path, key, kind, system_clock)
         assert upgrades.outdated_version(path, key, kind, system_clock) is None
         assert upgrades.drift(path, key, kind, system_clock) == []
-        assert files.integrity(path, key, kind, system_clock) == []
+        assert looking.integrity(path, key, kind, system_clock) == []
         with closing(root.open(name)) as new:
             for table, rows in before.items():
                 names = ", ".join(columns[table])

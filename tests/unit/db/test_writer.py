@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pytest
 
-from app.db import files
+from app.db import files, looking
 from app.db.context import Actor
 from app.db.locks import LockFile
 from app.db.pool import Handles, Pool, StoreClosedError
@@ -427,7 +427,7 @@ asyncio.run(main())
         assert connection.all("PRAGMA wal_checkpoint")
     assert set(acknowledged) <= kept
     assert events == kept
-    assert files.integrity(path, KEY, KIND, clock) == []
+    assert looking.integrity(path, KEY, KIND, clock) == []
 
 
 def _compete(folder: Path, name: str, both: Barrier) -> None:
