@@ -6,13 +6,21 @@ was deleted or exchanged under the program is lost without an error.
 
 import os
 import stat
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.db.driver_errors import translated_os_error
 from app.errors.stores import StoreDamagedError, StoreMissingError, StoreSwappedError
 
-Place = tuple[int, int]
-"""Device and inode: one file for as long as anybody has it open."""
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which file it is, for as long as anybody has it open."""
+
+    device: int
+    inode: int
+    size_bytes: int = field(compare=False)
+    """When it was looked at: a store only grows, so a shorter one was cut."""
 
 
 def place_of(path: Path) -> Place:
@@ -49,9 +57,13 @@ def require_place(path: Path, place: Place) -> None:
     Raises:
         StoreMissingError: It was deleted or moved away.
         StoreSwappedError: It was exchanged.
+        StoreDamagedError: It was cut.
     """
-    if place_of(path) != place:
+    found = _look(path)
+    if (found.st_dev, found.st_ino) != (place.device, place.inode):
         raise StoreSwappedError
+    if found.st_size < place.size_bytes:
+        raise StoreDamagedError
 
 
 def _look(path: Path) -> os.stat_result:
@@ -64,4 +76,4 @@ def _look(path: Path) -> os.stat_result:
 
 
 def _place(found: os.stat_result) -> Place:
-    return found.st_dev, found.st_ino
+    return Place(found.st_dev, found.st_ino, found.st_size)

@@ -263,6 +263,7 @@ class Handles:
         Raises:
             StoreMissingError: It was deleted or moved away.
             StoreSwappedError: It was exchanged.
+            StoreDamagedError: It was cut.
         """
         try:
             if self._standing is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from app.bridge.callers import Caller
 from app.bridge.strongroom import Strongroom
-from app.errors.stores import StoreMissingError, StoreSwappedError
+from app.errors.stores import StoreDamagedError, StoreMissingError, StoreSwappedError
 from tests.support.rig import Rig, add, enter, read_note, write_note
 
 
@@ -49,6 +49,26 @@ def test_a_file_that_is_gone_is_told_until_it_is_back(
                 await work(room, ana)  # type: ignore[misc]
         _instead(away, away)
         away.rename(path)
+        await write_note(room, ana, "kept on")
+        return await read_note(room, ana)
+
+    assert rig.run(run) == "kept on"
+
+
+@pytest.mark.parametrize("kept", [0, 0.5], ids=["to nothing", "in half"])
+def test_a_file_that_was_cut_takes_no_more_writes(rig: Rig, kept: float) -> None:
+    """None is acknowledged that no restart would find; whole again, it goes on."""
+
+    async def run(room: Strongroom) -> str:
+        ana, _ = await _two(room, encrypted=True)
+        path = rig.settings.user_file(ana.user_id)
+        content = path.read_bytes()
+        with path.open("r+b") as file:
+            file.truncate(int(len(content) * kept) // 4096 * 4096)
+        for work in (write_note, read_note, write_note):
+            with pytest.raises(StoreDamagedError):
+                await work(room, ana)
+        path.write_bytes(content)
         await write_note(room, ana, "kept on")
         return await read_note(room, ana)
 

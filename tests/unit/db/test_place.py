@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 import pytest
 from typing_extensions import override
 
-from app.db.place import place_of, require_content, require_place
+from app.db.place import Place, place_of, require_content, require_place
 from app.db.pool import Handles, Pool
 from app.db.sqlite import Connection
 from app.db.writer import Lane, Writer
@@ -105,6 +106,12 @@ def test_a_file_is_known_by_device_and_inode(path: Path, other: Path, tmp_path: 
         require_place(path, place)
     away.rename(path)
     require_place(path, place)
+    with path.open("ab") as file:
+        file.write(bytes(4096))
+    require_place(path, place)
+    os.truncate(path, place.size_bytes - 1)
+    with pytest.raises(StoreDamagedError):
+        require_place(path, place)
     _exchange(path, other)
     with pytest.raises(StoreSwappedError):
         require_place(path, place)
@@ -196,7 +203,7 @@ def test_a_file_exchanged_while_it_is_opened_is_told(
     """Between the look before and the look after."""
     from app.db import sqlite  # noqa: PLC0415 - to reach into it
 
-    def look_and_exchange(at: Path) -> tuple[int, int]:
+    def look_and_exchange(at: Path) -> Place:
         place = place_of(at)
         _exchange(at, other)
         return place
