@@ -177,6 +177,8 @@ def _judge_headers(scope: Scope, limit: int) -> None:
         size += len(name) + len(value)
         if name == b"content-length" and (not value.isdigit() or int(value[:20]) > limit):
             raise PayloadTooLargeError
+        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            raise _MisreadError(400)  # its other codings nobody has undone
         if name == idempotency.HEADER and scope["method"] in _UNSAFE:
             idempotency.note_key(scope, value)
         if name == b"traceparent" and (match := _TRACE_PARENT.match(value)):

@@ -157,6 +157,8 @@ def test_an_answer_under_way_is_broken_off(app: App, kind: type[Exception]) -> N
             ((b"content-length", b"9" * 5_000),), (b"",), 413, id="announced beyond reason"
         ),
         pytest.param(((b"content-length", b"-1"),), (b"",), 413, id="announced as no number"),
+        pytest.param(((b"transfer-encoding", b" Chunked"),), (b"",), 200, id="in chunks"),
+        pytest.param(((b"transfer-encoding", b"gzip, chunked"),), (b"",), 400, id="compressed"),
         pytest.param(((b"x", b"y" * 65_536),), (b"",), 400, id="headers too large"),
         pytest.param(((b"idempotency-key", b"k"),), (b"",), 200, id="a key on a write"),
         pytest.param(((b"idempotency-key", b"a key"),), (b"",), 422, id="a key that is none"),
