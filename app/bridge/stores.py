@@ -167,7 +167,8 @@ class Stores:
                 denied_tables=denied,
             )
 
-        return Handles(self.pool, open_handle, is_pinned=True)
+        close = partial(files.close_unwritten, path=path, key=None, clock=self._clock)
+        return Handles(self.pool, open_handle, close_unwritten=close, is_pinned=True)
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """Run file work on one of the opening threads."""
@@ -301,9 +302,7 @@ class Stores:
         salt = error.file_salt
         if not salt or salt == file_salt:
             return error
-        owner = await self.registry.read(
-            lambda reader: reader.one(sql.FIND_OWNER_OF_SALT, file_salt=salt)
-        )
+        owner = await self.registry.one(sql.FIND_OWNER_OF_SALT, file_salt=salt)
         return StoreSwappedError() if owner is not None else error
 
     def _member_store(self, account: StoreAccount, key: Key | None) -> OwnerStore:

@@ -29,9 +29,9 @@ _TRACE_PARENT: Final = re.compile(
 )
 TRACE_ID: Final = "strongroom.trace_id"
 """Key of the caller's W3C trace id in the ASGI scope; absent when none was sent."""
-GiveWhole = Callable[[int, Iterable[tuple[bytes, bytes]], bytes], bool]
-"""Gives a whole answer in one write: its status, its headers but for `SECURITY`, its body.
-False, and nothing is written, when it must be sent piece by piece."""
+GiveWhole = Callable[[Scope, int, Iterable[tuple[bytes, bytes]], bytes], bool]
+"""Gives a request a whole answer in one write: its status, its headers but for `SECURITY`, its
+body. False, and nothing is written, when it must be sent piece by piece."""
 GIVE_WHOLE: Final = "strongroom.give_whole"
 """Key of such a function among the server's ASGI extensions; a server need not have it."""
 _BOX_PATHS: Final = frozenset({"/healthz", "/readyz"})
@@ -94,7 +94,7 @@ class Envelope:
                 _judge_headers(scope, exchange.left)
                 await self._app(scope, exchange.receive, exchange.send)
             else:
-                await exchange.give(ready, scope.get("extensions", {}).get(GIVE_WHOLE))
+                await exchange.give(ready, scope)
         except (Exception, asyncio.CancelledError) as error:
             if not isinstance(error, StrongroomError | _MisreadError | asyncio.CancelledError):
                 telemetry.unexpected(f"{scope['method']} {_template(scope)}", error)
@@ -155,13 +155,14 @@ class _Exchange:
             self.status = message["status"]
         await self._send(message)
 
-    async def give(self, answer: Answer, give_whole: GiveWhole | None) -> None:
+    async def give(self, answer: Answer, scope: Scope) -> None:
         """Send a whole answer, in one write if the server can."""
-        self.status, headers, body = answer
-        self.has_begun = True
-        if give_whole is not None and give_whole(self.status, [*headers, self._signature], body):
+        status, headers, body = answer
+        self.status, self.has_begun = status, True
+        give_whole: GiveWhole | None = scope.get("extensions", {}).get(GIVE_WHOLE)
+        if give_whole is not None and give_whole(scope, status, [*headers, self._signature], body):
             return
-        signed, status = self._signed(headers), self.status
+        signed = self._signed(headers)
         await self._send({"type": "http.response.start", "status": status, "headers": signed})
         await self._send({"type": "http.response.body", "body": body})
 

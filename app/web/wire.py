@@ -7,16 +7,12 @@ form of all the others. A wish to go on in another protocol is passed over, as H
 import asyncio
 import secrets
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, ClassVar, Final
 
 import httptools
+from starlette.types import Scope
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from app.web.envelope import GIVE_WHOLE, SECURITY
 from app.web.errors import framework_problem
@@ -51,6 +47,9 @@ class StrictHttp(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         super().connection_made(transport)
+        # Of the connection, for a request that held what ends it would outlive its answer. The
+        # type that uvicorn gives a scope knows no extension that is a function.
+        self._extensions: Any = {GIVE_WHOLE: self._give_whole}
         self._heard_at = self.loop.time()
         self._watching = self.loop.call_later(self.stall_s, self._watch)
 
@@ -81,9 +80,7 @@ class StrictHttp(HttpToolsProtocol):
         self._head_bytes = 0
         self._has_asked = True
         super().on_headers_complete()
-        # The type that uvicorn gives its scope knows no extension that is a function.
-        extensions: Any = {GIVE_WHOLE: partial(_give_whole, self.cycle)}
-        self.scope["extensions"] = extensions
+        self.scope["extensions"] = self._extensions
 
     def _feed(self, data: bytes) -> bytes | None:
         """Have the parser read.
@@ -95,14 +92,15 @@ class StrictHttp(HttpToolsProtocol):
             What follows such a head; None when all was read.
         """
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as stopped:
-            framing = [each for each in self.headers if each[0] in _FRAMING]
-            lines = [b"POST / HTTP/1.1", *map(b": ".join, framing), b"", b""]
-            self.parser = httptools.HttpRequestParser(_AfterHead(self))
-            self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
-            self.parser.feed_data(b"\r\n".join(lines))
-            return data[stopped.args[0] :]
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as stopped:
+                framing = [each for each in self.headers if each[0] in _FRAMING]
+                lines = [b"POST / HTTP/1.1", *map(b": ".join, framing), b"", b""]
+                self.parser = httptools.HttpRequestParser(_AfterHead(self))
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+                self.parser.feed_data(b"\r\n".join(lines))
+                return data[stopped.args[0] :]
         except httptools.HttpParserError:
             self.send_400_response("")
         return None
@@ -117,6 +115,29 @@ class StrictHttp(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         self._head_bytes = 0
         super().on_body(body)
+
+    def _give_whole(
+        self, scope: Scope, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> bool:
+        """Do at once what `cycle.send` does for an answer's head and its only piece.
+
+        That one looks for what no header may hold, which costs as much as the rest of it: these
+        are the program's own. Whatever is not plain is left to it, and every request that has
+        another behind it already.
+
+        Returns:
+            Whether the answer is given.
+        """
+        cycle = self.cycle
+        is_plain = cycle.scope is scope and cycle.keep_alive and not cycle.waiting_for_100_continue
+        if not is_plain or cycle.response_started or cycle.disconnected or self.flow.write_paused:
+            return False
+        lines = b"\r\n".join(map(b": ".join, (*cycle.default_headers, *headers)))
+        self.transport.write(b"".join((STATUS_LINE[status], lines, _SECURITY_LINES, body)))
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        cycle.on_response()
+        return True
 
     @override
     def shutdown(self) -> None:
@@ -190,25 +211,3 @@ class _AfterHead:
         if self._is_told:
             self._protocol.on_headers_complete()
         self._is_told = True
-
-
-def _give_whole(
-    cycle: RequestResponseCycle, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes
-) -> bool:
-    """Do at once what `cycle.send` does for an answer's head and its only piece.
-
-    That one looks for what no header may hold, which costs as much as the rest of it: these
-    are the program's own. Whatever is not plain is left to it.
-
-    Returns:
-        Whether the answer is given.
-    """
-    is_waited_for = cycle.keep_alive and not cycle.waiting_for_100_continue
-    if cycle.response_started or cycle.disconnected or cycle.flow.write_paused or not is_waited_for:
-        return False
-    lines = b"\r\n".join(map(b": ".join, (*cycle.default_headers, *headers)))
-    cycle.transport.write(b"".join((STATUS_LINE[status], lines, _SECURITY_LINES, body)))
-    cycle.response_started = cycle.response_complete = True
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
