@@ -16,6 +16,10 @@ SCOPE: Final = "memory:read"
 """What a credential must have been made for; the rule of `GET /api/file` says the same."""
 
 
+_LOOK_S: Final = 0.05
+"""Seconds for which a store's file counts as still there."""
+
+
 class QuickNote(NamedTuple):
     """A note that was at hand."""
 
@@ -53,8 +57,9 @@ def find_note(room: Strongroom, token: Token, ref: PathRef) -> QuickNote | None:
         if own is None:
             return None
         store = own
-    # As the ordinary way does, for whose file is gone or exchanged reads no note.
-    store.handles.require_in_place()
+    # As the ordinary way does, for whose file is gone or exchanged reads no note; but a look
+    # costs as much as the read, so not a thousand times in a second.
+    store.handles.require_in_place(_LOOK_S)
     note = store.try_one(
         owner_sql.FIND_SMALL_NOTE, path=ref.key, inline_max=settings.inline_note_bytes_max
     )

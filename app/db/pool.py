@@ -6,6 +6,7 @@ A store's handles come and go; whether the store is unlocked is another matter
 """
 
 import contextlib
+import math
 import threading
 import time
 from collections import deque
@@ -69,6 +70,7 @@ class Handles:
         self.is_lost = False
         """Whether the file was deleted or exchanged under these handles: all of them go."""
         self._standing: tuple[Path, Place] | None = None  # the file they are on, and where
+        self._found_at = -math.inf  # monotonic seconds, when it was found there
         self._changed = threading.Condition()
         self._closed = False
         self._free: deque[Connection] = deque()
@@ -257,20 +259,27 @@ class Handles:
         self._writer = None
         return taken
 
-    def require_in_place(self) -> None:
+    def require_in_place(self, within_s: float = 0) -> None:
         """Refuse to go on when the file at the path is no longer the one that is open.
+
+        Args:
+            within_s: Seconds for which it counts that it was found there.
 
         Raises:
             StoreMissingError: It was deleted or moved away.
             StoreSwappedError: It was exchanged.
             StoreDamagedError: It was cut.
         """
+        now = time.monotonic()
+        if now - self._found_at < within_s:
+            return
         try:
             if self._standing is not None:
                 require_place(*self._standing)
         except StoreError:
             self.is_lost = True
             raise
+        self._found_at = now
 
     def _drop_damaged(self) -> None:
         """Close the handles that met damage, for a new one reads what is sound."""

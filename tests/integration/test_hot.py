@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -362,6 +363,7 @@ def test_a_file_that_is_gone_is_read_by_no_way(service: Service) -> None:
     elsewhere = file.with_suffix(".away")
     assert service.hot.answer(_scope_of(service)) is not None
     file.rename(elsewhere)
+    time.sleep(2 * quick._LOOK_S)
     try:
         assert service.hot.answer(_scope_of(service)) is None
         assert service.compare(_NOTE, [service.bearer])[0].status == 500

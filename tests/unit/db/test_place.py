@@ -31,11 +31,11 @@ class _Shaken(Handles):
         self._happens = happens
 
     @override
-    def require_in_place(self) -> None:
+    def require_in_place(self, within_s: float = 0) -> None:
         self._looks += 1
         if self._looks == self._at:
             self._happens()
-        super().require_in_place()
+        super().require_in_place(within_s)
 
 
 @pytest.fixture
