@@ -91,6 +91,7 @@ def test_a_root_from_nothing_to_nothing(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "code", "says"),
     [

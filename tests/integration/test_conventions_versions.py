@@ -282,6 +282,7 @@ def _fill(group: Group) -> None:
             request.send(None).raise_for_status()
 
 
+@pytest.mark.long
 def test_every_list_comes_page_by_page(group: Group) -> None:
     """One at a time gives what all at once does; and no call has items without a cursor."""
     _fill(group)

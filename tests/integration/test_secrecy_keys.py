@@ -166,6 +166,7 @@ def test_a_token_s_wrap_goes_with_the_token(admin: Client) -> None:
     assert _found(settings.database, {wrap}) == []
 
 
+@pytest.mark.long
 def test_many_wraps_made_and_destroyed_leave_none_behind(admin: Client) -> None:
     """However the registry's pages were split and merged meanwhile, no copy of a wrap stays."""
     member = add_member(admin, "many")

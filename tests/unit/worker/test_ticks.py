@@ -157,6 +157,7 @@ def test_a_box_that_slept_has_missed_what_was_due(rig: Rig) -> None:
     rig.run(main)
 
 
+@pytest.mark.long
 def test_what_was_missed_for_very_long_delays_no_other(rig: Rig) -> None:
     """A year of minutes is settled over several rounds, one beside it in the first."""
 
