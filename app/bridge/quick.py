@@ -14,8 +14,6 @@ from app.owner.paths import SHARED_MEMORY, PathRef
 
 SCOPE: Final = "memory:read"
 """What a credential must have been made for; the rule of `GET /api/file` says the same."""
-
-
 _LOOK_S: Final = 0.05
 """Seconds for which a store's file counts as still there."""
 

@@ -141,9 +141,8 @@ def _why_not_opened(path: Path | None) -> StoreError:
             return DiskFullError()  # the log's shared memory could not be made
         if not (os.access(path, os.R_OK | os.W_OK) and os.access(path.parent, os.W_OK)):
             return StoreReadOnlyError()
-        sidecars = [Path(f"{path}{suffix}") for suffix in ("-wal", "-shm", "-journal")]
-        if any(each.exists() and not each.is_file() for each in sidecars):
-            return StoreDamagedError()  # a folder, say, in the log's place
+        if Path(f"{path}-wal").is_dir():
+            return StoreDamagedError()  # no try that comes later finds the log
     # The file is there and allowed, so descriptors it was, even if some are free by now.
     return OutOfHandlesError()
 

@@ -117,7 +117,7 @@ def open_handle(  # noqa: PLR0913 - two of them differ by face
         clock: Time for the triggers.
         reader: True for a handle that cannot write.
         denied_tables: Those that belong to the file's other face.
-        admit: As `open_known` has it.
+        admit: Refuses, by raising, a file that is sound and another's, of whatever version.
 
     Returns:
         A handle with the program's functions, which refuses schema changes and ATTACH.
@@ -158,14 +158,6 @@ def open_known(  # noqa: PLR0913 - one of them judges
     admit: Admit = admit_any,
 ) -> tuple[Connection, Record]:
     """The same on a store of this program's version or an earlier one.
-
-    Args:
-        path: The file.
-        key: Its key; None for a plain file.
-        kind: What it must hold.
-        clock: Time for the triggers.
-        reader: True for a handle that cannot write.
-        admit: Refuses, by raising, a file that is sound and another's.
 
     Returns:
         The handle, and the migrations that the store has had.

@@ -68,7 +68,7 @@ class Handles:
         self.last_wanted = self.last_used
         """The same, but for those who only watch the store."""
         self.is_lost = False
-        """Whether the file was deleted or exchanged under these handles: all of them go."""
+        """Whether the file was deleted, exchanged or cut under these handles: all of them go."""
         self._standing: tuple[Path, Place] | None = None  # the file they are on, and where
         self._found_at = -math.inf  # monotonic seconds, when it was found there
         self._changed = threading.Condition()

@@ -28,7 +28,7 @@ def outdated_version(
         key: Its key; None for a plain file.
         kind: What it must hold.
         clock: Time for the triggers.
-        admit: As `files.open_known` has it.
+        admit: As `files.open_handle` has it.
 
     Returns:
         As `8.4`: one number a bucket.

@@ -537,3 +537,32 @@ def test_failures_of_a_free_name_count_like_a_members(rig: Rig) -> None:
             await signin.sign_in(room, "ana", PASSWORD, CALL)
 
     rig.run(work)
+
+
+@pytest.mark.parametrize(
+    ("loss", "error"),
+    [
+        pytest.param({"active": False}, InvalidCredentialsError, id="deactivated"),
+        pytest.param({"role_id": "member"}, NotPermittedError, id="demoted"),
+    ],
+)
+def test_who_lost_the_right_while_a_password_was_derived_does_nothing(
+    rig: Rig, loss: dict[str, object], error: type[Exception]
+) -> None:
+    """The transaction that decides judges them again, and leaves no file."""
+
+    async def work(room: Strongroom) -> None:
+        boss = await _boss(room)
+        await add(room, "other", "admin")
+        plain = (await add(room, "plain", encrypted=False)).account
+        await members.patch_member(room, await enter(room, "other"), boss.user_id, loss, CALL)
+        before = rig.files()
+        new = NewMember("late", PASSWORD, RoleId("member"), None, encrypted=True)
+        with pytest.raises(error):
+            await members.add_member(room, boss, new, CALL)
+        with pytest.raises(error):
+            await members.patch_member(room, boss, plain.id, {"password": OTHER}, CALL)
+        assert rig.files() == before
+        assert (await member(room, plain.id)).password_hash == plain.password_hash
+
+    rig.run(work)
